@@ -2,10 +2,13 @@ import argparse
 import json
 import logging
 import sys
-from itertools import chain
+import unicodedata
+from bisect import bisect_right
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence
 
+import regex
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
@@ -30,8 +33,10 @@ from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 logger = logging.getLogger(__name__)
 
-# The characters of context on each side of a word.
+# The columns of context on each side of a word.
 _WIDTH = 36
+# A letter with its vowel signs and diacritics.
+_CLUSTER = regex.compile(r"\X")
 
 _Sentences = Mapping[int, Sequence[str]]
 
@@ -118,6 +123,20 @@ def _as_text(found: Neighborhood, sentences: _Sentences) -> str:
 def _in_context(occurrence: Occurrence, sentences: _Sentences) -> str:
     words, position = sentences[occurrence.line], occurrence.position
     left, right = " ".join(words[:position]), " ".join(words[position + 1 :])
-    left = f"…{left[1 - _WIDTH :]}" if len(left) > _WIDTH else left
-    right = f"{right[: _WIDTH - 1]}…" if len(right) > _WIDTH else right
-    return f"{left:>{_WIDTH}} [{words[position]}] {right}  (line {occurrence.line + 1:,})"
+    left = "".join(reversed(_cut(_CLUSTER.findall(left)[::-1])))
+    right = "".join(_cut(_CLUSTER.findall(right)))
+    indent = " " * (_WIDTH - _num_columns(left))
+    return f"{indent}{left} [{words[position]}] {right}  (line {occurrence.line + 1:,})"
+
+
+def _cut(clusters: List[str]) -> List[str]:
+    ends = list(accumulate(map(_num_columns, clusters), initial=0))
+    if ends[-1] <= _WIDTH:
+        return clusters
+    return [*clusters[: bisect_right(ends, _WIDTH - 1) - 1], "…"]
+
+
+def _num_columns(text: str) -> int:
+    """The columns that a terminal shows: two for a Chinese character, none for a diacritic."""
+    shown = [each for each in text if unicodedata.category(each) not in ("Mn", "Me", "Cf")]
+    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in shown)

@@ -80,6 +80,23 @@ def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, caps
     assert "\n  the same word: none\n" in shown
 
 
+def test_contexts_are_aligned_and_letters_keep_their_signs(lm_archive, tmp_path, capsys):
+    # Each cluster "कु" has one column, "का" two, and each Chinese character two.
+    lines = [
+        f"कु नदी {' '.join(['कु'] * 40)}",
+        f"{' '.join(['का'] * 40)} नदी का",
+        f"漢字 の नदी {' '.join(['漢'] * 40)}",
+    ]
+    (tmp_path / "text.txt").write_text("\n".join(lines), "utf-8")
+    run(lm_archive, tmp_path / "text.txt", "--words", "नदी", "--top-k", 1)
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith(" " * 7)]
+    assert shown == [
+        f"{' ' * 42}कु [नदी] {' '.join(['कु'] * 18)}…  (line 1)",
+        f"       …{' '.join(['का'] * 12)} [नदी] का  (line 2)",
+        f"{' ' * 36}漢字 の [नदी] {' '.join(['漢'] * 12)}…  (line 3)",
+    ]
+
+
 @pytest.mark.parametrize(("max_sentences", "is_cut"), [(5, True), (10_000, False)])
 def test_what_is_not_read_is_said(lm_archive, text_file, caplog, max_sentences, is_cut):
     run(lm_archive, text_file, "--words", "river", "--max-sentences", max_sentences)
