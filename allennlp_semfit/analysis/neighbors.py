@@ -114,7 +114,8 @@ def find_occurrences(
 
 def _key(word: str) -> str:
     """Upper and lower case are the same word, and so are the Unicode forms of a letter."""
-    return unicodedata.normalize("NFC", word.casefold())
+    # The lower case of the Turkish "İ" is an "i" with a combining dot.
+    return unicodedata.normalize("NFC", word.casefold().replace("i\u0307", "i"))
 
 
 def find_neighbors(

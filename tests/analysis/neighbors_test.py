@@ -127,3 +127,9 @@ def test_a_missing_word_without_similar_ones(sentences):
     message = str(error.value)
     assert message.startswith(f"'qqqqqqqq' does not occur in the {len(sentences)} sentences")
     assert "similar" not in message
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_case_of_the_turkish_dotted_i_is_ignored(form):
+    sentences = distinct_sentences([unicodedata.normalize(form, "İzmir izmir İZMİR ızgara")])
+    assert len(find_occurrences(sentences, ["izmir"])["izmir"]) == 3
