@@ -144,7 +144,7 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
         "Those of all sentences of a file, as HDF5:",
         f"  {program} embed {model} {text} vectors.h5",
         "As a token embedder, in a task's config:",
-        f"  {json.dumps(embedder)}",
+        f"  {json.dumps(embedder, ensure_ascii=False)}",
     ]
 
 

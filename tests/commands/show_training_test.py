@@ -68,7 +68,7 @@ def test_a_model_below_its_baseline_is_not_praised(tmp_path):
 
 @pytest.mark.parametrize("is_list", [False, True])
 def test_the_next_commands_can_be_pasted(tmp_path, is_list):
-    run_directory = tmp_path / "my run"
+    run_directory = tmp_path / "my हिन्दी run"
     run_directory.mkdir()
     write_epochs(run_directory, COSINES)
     archive, text = run_directory / "model.tar.gz", run_directory / "the text.txt"
@@ -82,6 +82,7 @@ def test_the_next_commands_can_be_pasted(tmp_path, is_list):
     assert embed[1:5] == expected
     (embedder,) = (json.loads(line) for line in shown if '"type": "elmo_semfit"' in line)
     assert embedder["archive_file"] == str(archive)
+    assert sum(str(archive) in line for line in shown) == 6
     (export,) = (shlex.split(line) for line in shown if " export-model " in line)
     assert export[1:4] == ["export-model", str(archive), str(run_directory / "model")]
     (run_directory / "model").mkdir()
