@@ -2,7 +2,6 @@ import argparse
 import json
 import logging
 import sys
-import unicodedata
 from bisect import bisect_right
 from itertools import accumulate, chain
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 import regex
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
+from rich.cells import cell_len
 
 from allennlp_semfit.analysis.neighbors import (
     Neighbor,
@@ -125,18 +125,13 @@ def _in_context(occurrence: Occurrence, sentences: _Sentences) -> str:
     left, right = " ".join(words[:position]), " ".join(words[position + 1 :])
     left = "".join(reversed(_cut(_CLUSTER.findall(left)[::-1])))
     right = "".join(_cut(_CLUSTER.findall(right)))
-    indent = " " * (_WIDTH - _num_columns(left))
+    indent = " " * (_WIDTH - cell_len(left))
     return f"{indent}{left} [{words[position]}] {right}  (line {occurrence.line + 1:,})"
 
 
 def _cut(clusters: List[str]) -> List[str]:
-    ends = list(accumulate(map(_num_columns, clusters), initial=0))
+    # A Chinese character has two columns.
+    ends = list(accumulate(map(cell_len, clusters), initial=0))
     if ends[-1] <= _WIDTH:
         return clusters
     return [*clusters[: bisect_right(ends, _WIDTH - 1) - 1], "…"]
-
-
-def _num_columns(text: str) -> int:
-    """The columns that a terminal shows: two for a Chinese character, none for a diacritic."""
-    shown = [each for each in text if unicodedata.category(each) not in ("Mn", "Me", "Cf")]
-    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in shown)

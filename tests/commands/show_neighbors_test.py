@@ -81,7 +81,7 @@ def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, caps
 
 
 def test_contexts_are_aligned_and_letters_keep_their_signs(lm_archive, tmp_path, capsys):
-    # Each cluster "कु" has one column, "का" two, and each Chinese character two.
+    # Each cluster such as "कु" has one column, and each Chinese character two.
     lines = [
         f"कु नदी {' '.join(['कु'] * 40)}",
         f"{' '.join(['का'] * 40)} नदी का",
@@ -92,7 +92,7 @@ def test_contexts_are_aligned_and_letters_keep_their_signs(lm_archive, tmp_path,
     shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith(" " * 7)]
     assert shown == [
         f"{' ' * 42}कु [नदी] {' '.join(['कु'] * 18)}…  (line 1)",
-        f"       …{' '.join(['का'] * 12)} [नदी] का  (line 2)",
+        f" {' ' * 6}…{' '.join(['का'] * 18)} [नदी] का  (line 2)",
         f"{' ' * 36}漢字 の [नदी] {' '.join(['漢'] * 12)}…  (line 3)",
     ]
 
