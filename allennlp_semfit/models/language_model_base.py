@@ -130,13 +130,14 @@ class LanguageModelBase(Model, KnownParams, NamesConfigKey):
                 self.name,
                 " and ".join(names),
             )
-        for name in names:
+        for name, module in self.named_modules():
             # Padding and unknown words have a vector in any vocabulary.
-            if isinstance(embedders[name], Embedding) and embedders[name].num_embeddings <= 2:
+            if isinstance(module, Embedding) and module.num_embeddings <= 2:
                 raise ConfigurationError(
-                    f"{self.name}: the vocabulary has no words for the `embedding` {name!r}, so "
-                    "all words would have the same vector. Set the config's `vocabulary`, such as "
-                    "{'min_count': {'tokens': 3}}, or correct the embedding's `vocab_namespace`."
+                    f"{self.name}: the vocabulary has no words for the embedding of {name}, so all "
+                    "would have the same vector. Set the config's `vocabulary`, as training_config/"
+                    "language_models/elmo_semfit_svd_input.jsonnet does, or correct the "
+                    "embedding's `vocab_namespace`."
                 )
         for attribute in ("return_all_layers", "num_layers"):
             if not hasattr(self._contextualizer, attribute):

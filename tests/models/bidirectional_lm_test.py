@@ -161,13 +161,17 @@ class TestBidirectionalLm(ModelTestCase):
             ),
             (
                 {"text_field_embedder": {"token_embedders": {"tokens": WITHOUT_WORDS}}},
-                "no words for the `embedding` 'tokens'",
+                "no words for the embedding of _text_field_embedder.token_embedder_tokens",
+            ),
+            (
+                {"head": {"target_embedder": WITHOUT_WORDS, "target_indexer": "tokens"}},
+                "no words for the embedding of _head.target_embedder",
             ),
         ],
     )
     def test_a_model_that_cannot_work_is_refused(self, overrides, message):
         config = copy.deepcopy(self._config())
-        for part, values in overrides.items():
+        for part, values in copy.deepcopy(overrides).items():
             config[part] = values if "type" in values else {**config[part], **values}
         with pytest.raises(ConfigurationError, match=message):
             Model.from_params(Params(config), vocab=Vocabulary.empty())

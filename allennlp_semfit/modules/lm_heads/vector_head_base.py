@@ -151,12 +151,6 @@ class VectorHeadBase(LmHead):
         target_dim = target_embedder.get_output_dim()
         target = "head: the output of the `target_embedder`"
         check_dims(target, target_dim, "the head's `embedding_dim`", self.embedding_dim)
-        if isinstance(target_embedder, Embedding) and target_embedder.num_embeddings <= 2:
-            raise ConfigurationError(
-                "head: the vocabulary has no words for the `target_embedder`. Set the "
-                "config's `vocabulary`, as training_config/language_models/elmo_semfit_svd.jsonnet "
-                "does."
-            )
         if any(parameter.requires_grad for parameter in target_embedder.parameters()):
             raise ConfigurationError(
                 f"head: the `target_embedder` is a {type(target_embedder).__name__} with "

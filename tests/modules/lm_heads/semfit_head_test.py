@@ -216,8 +216,5 @@ def test_a_target_embedder_that_does_not_fit():
         build(Embedding(7, 10, trainable=False), indexer=None)
     with pytest.raises(ConfigurationError, match="`target_indexer` go together"):
         build(None)
-    # With `"vocabulary": "empty"`.
-    with pytest.raises(ConfigurationError, match="the vocabulary has no words"):
-        build(Embedding(7, 2, trainable=False))
     with pytest.raises(ConfigurationError, match=r"is 'tokens', but.*\['numbers'\]"):
         build(Embedding(7, 10, trainable=False)).prepare_targets(NUMBERS, torch.zeros(2, 3, 300))
