@@ -133,8 +133,9 @@ class LanguageModelBase(Model, KnownParams, NamesConfigKey):
         for name, module in self.named_modules():
             # Padding and unknown words have a vector in any vocabulary.
             if isinstance(module, Embedding) and module.num_embeddings <= 2:
+                key = name.removeprefix("_").replace("token_embedder_", "token_embedders.")
                 raise ConfigurationError(
-                    f"{self.name}: the vocabulary has no words for the embedding of {name}, so all "
+                    f"{self.name}: the vocabulary has no words for `{key}`, so all "
                     "would have the same vector. Set the config's `vocabulary`, as training_config/"
                     "language_models/elmo_semfit_svd_input.jsonnet does, or correct the "
                     "embedding's `vocab_namespace`."

@@ -161,11 +161,11 @@ class TestBidirectionalLm(ModelTestCase):
             ),
             (
                 {"text_field_embedder": {"token_embedders": {"tokens": WITHOUT_WORDS}}},
-                "no words for the embedding of _text_field_embedder.token_embedder_tokens",
+                "no words for `text_field_embedder.token_embedders.tokens`",
             ),
             (
                 {"head": {"target_embedder": WITHOUT_WORDS, "target_indexer": "tokens"}},
-                "no words for the embedding of _head.target_embedder",
+                "no words for `head.target_embedder",
             ),
         ],
     )
