@@ -11,5 +11,4 @@
   distributed:: null,
 } + (import 'language_models.libsonnet') + {
   num_steps:: 7344,
-  trainer+: { bf16: true },
 }
