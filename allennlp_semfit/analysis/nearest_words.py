@@ -192,18 +192,16 @@ def find_nearest_words(
     """
     number = min(top_k, len(scorer.words))
     indices = {unicodedata.normalize("NFC", word): index for index, word in enumerate(scorer.words)}
-    with Tqdm.tqdm(total=len(sentences), desc="finding words") as progress:
-        for group in lazy_groups_of(sentences, _SENTENCES):
-            contexts = scorer.contexts(group)
-            words = [word for sentence in group for word in sentence]
-            found: List[NearestWords] = []
-            for start in range(0, len(words), _CONTEXTS):
-                end = start + _CONTEXTS
-                found += _rank(scorer, words[start:end], contexts[start:end], number, indices)
-            for sentence in group:
-                yield found[: len(sentence)]
-                found = found[len(sentence) :]
-            progress.update(len(group))
+    for group in lazy_groups_of(sentences, _SENTENCES):
+        contexts = scorer.contexts(group)
+        words = [word for sentence in group for word in sentence]
+        found: List[NearestWords] = []
+        for start in range(0, len(words), _CONTEXTS):
+            end = start + _CONTEXTS
+            found += _rank(scorer, words[start:end], contexts[start:end], number, indices)
+        for sentence in group:
+            yield found[: len(sentence)]
+            found = found[len(sentence) :]
 
 
 def _rank(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
+from allennlp.common import Tqdm
 
 from allennlp_semfit.analysis.nearest_words import (
     DIRECTIONS,
@@ -68,7 +69,10 @@ class NearestWordsCommand(Command):
         scorer = WordScorer(archive.build_model(), archive.build_reader(), words)
         sentences = [line.split() for line in sentences_file]
         found: Dict[str, List[Tuple[int, str]]] = {direction: [] for direction in DIRECTIONS}
-        for sentence in find_nearest_words(scorer, sentences, top_k=args.top_k):
+        found_words = find_nearest_words(scorer, sentences, top_k=args.top_k)
+        # On a terminal, a progress bar would be in the middle of the output.
+        options = {"desc": "finding words", "disable": sys.stdout.isatty()}
+        for sentence in Tqdm.tqdm(found_words, total=len(sentences), **options):
             for each in sentence:
                 for direction, rank in each.ranks.items():
                     if rank is not None:

@@ -1,5 +1,6 @@
 import json
 import logging
+import sys
 import unicodedata
 from functools import partial
 
@@ -29,6 +30,17 @@ def test_prints_words_and_a_summary(run, tmp_path, capsys, caplog):
     assert blocks[2].splitlines()[2].split()[:2] == ["forward", "[-]"]
     summary = [record.message for record in caplog.records][-6:]
     assert summary[5].startswith("both: most often nearest: ")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_no_progress_bar_is_in_the_output_on_a_terminal(
+    is_terminal, run, tmp_path, capsys, monkeypatch
+):
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("the captain\n")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    run(sentences)
+    assert ("finding words" in capsys.readouterr().err) != is_terminal
 
 
 def test_the_summary_counts_ranks_and_nearest_words():
