@@ -59,6 +59,8 @@ class CompactFastText(FastTextVectors):
             self._bucket, self._minn, self._maxn = (
                 int(sizes[name]) for name in ("bucket", "minn", "maxn")
             )
+            if self._bucket not in range(2**31):
+                raise ValueError(f"`bucket` is {self._bucket}")
             self._words = opened.get_tensor("words").tobytes()
             self._word_ends = opened.get_tensor("word_ends")
             self._buckets = opened.get_tensor("buckets")
@@ -66,12 +68,14 @@ class CompactFastText(FastTextVectors):
             self._word_vectors = opened.get_slice("word_vectors")
             self._bucket_rows = opened.get_slice("bucket_rows")
             num_words, self.dim = self._word_vectors.get_shape()
-            found = self._word_ends.shape, self._scales.shape, self._bucket_rows.get_shape()
+            shapes = self._word_ends.shape, self._buckets.shape, self._scales.shape
+            rows_shape = self._bucket_rows.get_shape()
         except (SafetensorError, LookupError, OSError, TypeError, ValueError) as error:
             raise self._error(f"cannot be read ({error})", remedy) from None
-        num_buckets = len(self._buckets)
+        num_buckets = self._buckets.size
+        expected = (num_words,), (num_buckets,), (num_buckets,)
         is_empty = self._bucket and not num_buckets
-        if is_empty or found != ((num_words,), (num_buckets,), [num_buckets, self.dim]):
+        if is_empty or shapes != expected or rows_shape != [num_buckets, self.dim]:
             raise self._error("has tables of different lengths")
 
     def _load_vector(self, word: str) -> numpy.ndarray:

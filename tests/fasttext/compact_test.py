@@ -95,3 +95,20 @@ def test_another_file_is_refused_with_its_name(compact, tmp_path):
     save_file(tensors, path, {"bucket": "5", "minn": "3", "maxn": "6"})
     with pytest.raises(InvalidFileError, match="tables of different lengths"):
         open_fasttext(str(path))
+
+
+@pytest.mark.parametrize("bucket", [2**32, -1])
+def test_an_impossible_number_of_buckets_is_refused(bucket, compact, tmp_path):
+    path = tmp_path / "vectors.safetensors"
+    save_file(load_file(compact.path), path, {"bucket": str(bucket), "minn": "3", "maxn": "6"})
+    with pytest.raises(InvalidFileError, match=f"`bucket` is {bucket}"):
+        open_fasttext(str(path))
+
+
+def test_a_table_of_buckets_with_two_dimensions_is_refused(compact, tmp_path):
+    path = tmp_path / "vectors.safetensors"
+    tensors = load_file(compact.path)
+    tensors["buckets"] = tensors["buckets"][:, None]
+    save_file(tensors, path, {"bucket": "1000", "minn": "3", "maxn": "6"})
+    with pytest.raises(InvalidFileError, match="tables of different lengths"):
+        open_fasttext(str(path))
