@@ -13,7 +13,7 @@ from allennlp_semfit.patches import apply_patches
 if not find_spec("allennlp_models"):
     raise ImportError(
         "allennlp_semfit needs allennlp-models, which declares bounds that no installer can meet. "
-        "All that it imports is installed already. Install it by itself:\n"
+        "Its dependencies are already installed. Install it without them:\n"
         "  pip install --no-deps allennlp-models==2.10.1"
     )
 

@@ -43,7 +43,7 @@ def exit_on_error(command: "Command") -> Iterator[None]:
     """
     try:
         yield
-        # Otherwise an error would come at the exit.
+        # Write the rest here, so that an error is caught and not reported at exit.
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has ended, as after `| head`. Python would report what it cannot flush at exit.

@@ -143,7 +143,7 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
             raise InvalidFileError(path, f"does not exist{place}", remedy, kind) from None
         # The Hub's client raises a subclass if it cannot reach the Hub; its first cause says why.
         reason = _first_cause(error) if isinstance(error, FileNotFoundError) else error
-        # The clients of cloud storage have no errors in common.
+        # The clients of cloud storage raise errors of unrelated types.
         found = f"cannot be fetched ({' '.join(str(reason).split()).rstrip('.')})"
         raise InvalidFileError(path, found, "Try again, or give a local copy.", kind) from error
     if not os.path.isfile(resolved) and not os.path.isdir(resolved):

@@ -104,7 +104,7 @@ def train_svd(
         The number of context words on each side; by default, 2 for `"ppmi"` and 1 for
         `"conditional"`. Not for `pca_of`.
     alpha : `float`, optional (default = `0.5`)
-        The power of the singular values by which the dimensions are multiplied. Not for `pca_of`.
+        The exponent of the singular values that scale the dimensions. Not for `pca_of`.
     min_count : `int`, optional (default = `5`)
         Count words that occur less often as `@@UNKNOWN@@`.
     max_words : `int`, optional (default = `100000`)
