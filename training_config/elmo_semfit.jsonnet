@@ -1,5 +1,6 @@
 // ELMo-S on a sample of Wikipedia. `make train` prepares the text and the fastText vectors, and then runs:
 //   allennlp train training_config/elmo_semfit.jsonnet --include-package allennlp_semfit -s output/elmo_semfit
+// This takes two to three minutes on two idle cores.
 // For text of your own, in a directory that `prepare-corpus` and `train-fasttext` wrote, train a config of one line:
 //   (import 'training_config/elmo_semfit.jsonnet') + { corpus:: 'data/mine' }
 {
