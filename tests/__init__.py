@@ -3,11 +3,11 @@ import sys
 from pathlib import Path
 from typing import Dict
 
-# A user's settings. tqdm reads its own when it is imported.
+# Ignore the user's settings. tqdm reads its own when it is imported.
 for _name in ("ALLENNLP_DEBUG", "ALLENNLP_LOG_LEVEL", "TQDM_DISABLE"):
     os.environ.pop(_name, None)
 
-# Tests use a GPU only with `-m gpu`, which the processes that pytest starts find here.
+# Tests use a GPU only with `-m gpu`. pytest's worker processes inherit the variable.
 if os.environ.setdefault("SEMFIT_TEST_ON_GPU", str("gpu" in sys.argv)) == "False":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
@@ -21,7 +21,7 @@ VECTORS = str(FIXTURES / "vectors.bin")
 TABLE = str(FIXTURES / "table.txt")
 
 if not torch.cuda.is_available():
-    # Triton's kernels then run on the CPU, if it is said before anything imports Triton.
+    # Triton's interpreter runs the kernels on the CPU. Set it before anything imports Triton.
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 

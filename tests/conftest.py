@@ -15,28 +15,28 @@ from allennlp_semfit import SentenceEmbedder
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
 from tests import FIXTURES, VECTORS, processes  # noqa: F401 (what the fork server imports)
 
-# The first example of many a test opens a model, or compiles something; and a machine may be busy.
-# The same examples in each run, so that a change is not blamed for what it did not break.
+# No deadline: the first example of many tests opens a model or compiles something, and the machine
+# may be busy. Each run has the same examples, so that only a change can make a test fail.
 settings.register_profile(
     "semfit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("semfit")
 
-# Some tests fork, and a fork of a process with OpenMP's threads waits for ever. A fork has the pool
-# of threads made anew where their number is next set: here, before two of them do so at once.
+# Some tests fork, and OpenMP's threads do not survive a fork: with several, the fork would wait
+# forever.
 torch.set_num_threads(1)
 use_one_thread_in_forks()
 
-# Processes that train together talk over the loopback interface, whatever the machine is called.
+# Distributed processes communicate over the loopback interface, whatever the machine's name is.
 os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
-# What a shell starts in the background ignores Ctrl-C, and some tests send it.
+# A shell starts background processes with SIGINT ignored, but some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _seed_generators():
     torch.manual_seed(1)
-    # Of these AllenNLP's sampled softmax and its shuffling take.
+    # AllenNLP's sampled softmax and its shuffling draw from these two.
     numpy.random.seed(1)
     random.seed(1)
 
@@ -48,7 +48,7 @@ def _seed():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef):
-    # What tests share is made before `_seed`, and must not depend on the tests before.
+    # Shared fixtures are created before `_seed`, and must not depend on earlier tests.
     if fixturedef.scope != "function":
         _seed_generators()
 
@@ -59,7 +59,7 @@ _ROOT_LEVEL = logging.root.level
 
 @pytest.fixture(autouse=True)
 def _logging():
-    """As in a new process: training, commands and `ModelTestCase` change it for good."""
+    """Resets logging, which training, commands and `ModelTestCase` change permanently."""
     sys.excepthook = _EXCEPTHOOK
     common_logging.FILE_FRIENDLY_LOGGING = False
     logging.root.setLevel(_ROOT_LEVEL)

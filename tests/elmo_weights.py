@@ -7,7 +7,7 @@ from typing import Dict, Sequence, Tuple
 import h5py
 import numpy
 
-# What the published `elmo_2x4096_512_2048cnn_2xhighway` has.
+# The sizes of the published `elmo_2x4096_512_2048cnn_2xhighway`.
 ORIGINAL_SIZES: Dict[str, object] = {
     "cell_size": 4096,
     "projection_dim": 512,
@@ -17,7 +17,7 @@ ORIGINAL_SIZES: Dict[str, object] = {
     "character_dim": 16,
 }
 
-# The 256 bytes, the marks of a word's and a sentence's ends, and padding's.
+# The 256 bytes, the start and end marks of words and sentences, and the padding.
 _NUM_CHARACTERS = 261
 
 
@@ -34,7 +34,7 @@ def write_elmo(
 ) -> Tuple[Path, Path]:
     """
     Writes an ELMo of these sizes into `directory`, and returns its options file and weight file.
-    Each filter of the character CNN is how many characters wide, and how many of that width.
+    A filter of the character CNN is a pair: its width in characters, and the number of filters.
     """
     directory.mkdir(parents=True, exist_ok=True)
     options_file, weight_file = directory / "options.json", directory / "weights.hdf5"
@@ -63,7 +63,7 @@ def write_elmo(
     with h5py.File(weight_file, "w") as out:
 
         def write(name: str, *shape: int) -> None:
-            # As large as keeps an output about as large as its input.
+            # Scaled so that outputs are about as large as inputs.
             fan_in = numpy.prod(shape[:-1], dtype=int)
             weights = generator.standard_normal(shape, dtype=numpy.float32)
             out[name] = weights / numpy.sqrt(numpy.float32(max(fan_in, 1)))

@@ -45,7 +45,7 @@ def _run(module: str, args: List[str], output: str, directory: str) -> None:
         os.dup2(descriptor, standard)
     sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1) for standard in (1, 2))
     logging.root.handlers.clear()
-    # As in a process of its own. Another server would import all again.
+    # As in a separate process. Another fork server would import everything again.
     multiprocessing.set_start_method("fork", force=True)
     os.chdir(directory)
     sys.path.insert(0, directory)
@@ -63,15 +63,15 @@ def _run(module: str, args: List[str], output: str, directory: str) -> None:
         code = error.code
     if isinstance(code, str):
         print(code, file=sys.stderr)  # noqa: T201 (as Python does)
-    # multiprocessing would print a string. It ends the process's own processes, as Python does.
+    # multiprocessing would print a string. Exiting here ends the child processes, as in Python.
     sys.exit(code if isinstance(code, int) else int(code is not None))
 
 
 def run_in_two_processes(function: Callable, *args: Any) -> None:
     """
-    What AllenNLP's `run_distributed_test` does, but on a free port: that has one port for all, and
-    two runs of the tests on one machine would meet there. And the processes come from the server,
-    not from this one: PyTorch's threads, which it has by now, do not survive a fork.
+    Like AllenNLP's `run_distributed_test`, but on a free port, because two test runs on one machine
+    would share its fixed one. The processes are forks of the fork server, because the threads that
+    PyTorch has started in this process do not survive a fork.
     """
     start_processes(
         init_process,
@@ -91,7 +91,7 @@ def fork(function: Callable, *args: Any, **kwargs: Any) -> BaseProcess:
 
 
 def _run_fork(function: Callable, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-    # All forks share that of tqdm's bars, which a killed one would keep.
+    # All forks share the lock of tqdm's bars, which a killed fork would not release.
     Tqdm.set_lock(RLock())
     function(*args, **kwargs)
 
@@ -124,8 +124,8 @@ def error_in_fork(
 
 def threads_in_a_fork(function: Callable, *args: Any) -> int:
     """
-    How many threads PyTorch has in a fork of a process that has two, after it has called a
-    function. That process is not a fork of this one, where conftest.py sets their number.
+    The number of PyTorch's threads in a fork of a process that has two threads and has called a
+    function. That process is not a fork of this one, where conftest.py sets the number.
     """
     with ProcessPoolExecutor(1, _CONTEXT) as pool:
         return pool.submit(_threads_in_a_fork, function, args).result()
@@ -141,7 +141,7 @@ def _threads_in_a_fork(function: Callable, args: Tuple[Any, ...]) -> int:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Gives up only after longer than a busy machine takes."""
+    """Fails after five minutes, longer than a busy machine takes."""
     deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
@@ -149,12 +149,12 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Whether there is such a process, or such a group if the number is negative."""
+    """Whether a process is running, or any process of a group if the number is negative."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    # One that has ended stays in the table until its parent asks how, which init need not do soon.
+    # An ended process is a zombie until its parent waits for it, which may be late.
     found = [fields for fields in map(_fields_of, PROC.glob("[0-9]*/stat")) if fields]
     if not found:
         return True
@@ -162,7 +162,7 @@ def is_running(process: int) -> bool:
 
 
 def _fields_of(stat: Path) -> Optional[Tuple[int, str, int]]:
-    """A process's number, its state and its group."""
+    """The number, the state and the group of a process."""
     try:
         pid, _, rest = stat.read_text("utf-8", "replace").partition(" (")
     except OSError:  # It has ended by now.

@@ -1,19 +1,19 @@
-"""How far apart may be what is computed in two ways: each CPU rounds in an order of its own."""
+"""The tolerance for results that are computed in two ways, which round in different orders."""
 
 from typing import Any
 
 import torch
 
-# Of float32 vectors of about 1. A sum of up to a hundred products is off by some 10 eps; that goes
-# through a few layers and recurrences, and where a layer norm divides by a small deviation, it
-# grows. A wrong word or boundary changes 1% and more.
+# For float32 vectors with elements of about 1. A sum of up to a hundred products has an error of
+# about 10 eps. It passes through a few layers and recurrences, and grows where a layer norm divides
+# by a small deviation. A wrong word or boundary changes elements by 1% or more.
 _ROUNDINGS = 512
 
 
 def assert_same_but_for_rounding(actual: Any, expected: Any) -> None:
     """
-    What a whole model computes in float32 is what it computes in another batch or by another
-    module: the matrix products have other shapes then, and so other kernels.
+    Compares what a whole model computes in float32 with what it computes in another batch or in
+    another module, where matrix products have other shapes and use other kernels.
     """
     tolerance = _ROUNDINGS * torch.finfo(torch.float32).eps
     torch.testing.assert_close(

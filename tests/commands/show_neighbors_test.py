@@ -75,7 +75,7 @@ def test_text_has_lines_with_the_word_in_its_context(lm_archive, text_file, caps
     assert not shown
     run(*command[:2], "--words", "word17", "--layers", "all")
     shown = capsys.readouterr().out
-    # Long contexts are cut, and what the text does not have is said.
+    # Long contexts are cut, and a missing neighbor is reported.
     assert "       … word12 word13 word14 word15 word16 [word17] word18 " in shown
     assert "\n  the same word: none\n" in shown
 

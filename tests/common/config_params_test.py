@@ -15,7 +15,7 @@ COMPONENTS = [
     for name, (component, _) in components.items()
     if component.__module__.startswith(allennlp_semfit.__name__)
     and base is not Subcommand
-    # Its parameters are another tagger's.
+    # Its parameters are those of the tagger that it loads.
     and component is not SemfitTagger
 ]
 

@@ -27,7 +27,7 @@ def test_the_error_says_where_the_file_is_named_and_how_to_name_another():
     message = str(raised.value)
     assert message.startswith("gone.bin does not exist. Train one. ")
     assert "`dataset_reader.vectors.path`" in message
-    # Of several -o, AllenNLP takes the last alone.
+    # If there are several -o, AllenNLP uses only the last.
     assert "all in one -o" in message
     override = message.partition("-o '")[2].partition("'")[0]
     assert json.loads(override) == {"dataset_reader.vectors.path": "/path/to/it"}
@@ -78,7 +78,7 @@ class TestResolvePath:
     @pytest.mark.parametrize("url", ["hf://nobody/model", "hf://nobody/model/vectors.bin"])
     def test_without_the_hub(self, url, tmp_path, monkeypatch, request):
         monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", str(tmp_path))
-        # Its client tries for half a minute to reach it.
+        # The Hub's client would retry for half a minute.
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
         # Close the sessions of other tests, which are not offline, and that of this one.
         huggingface_hub.configure_http_backend()
@@ -102,13 +102,13 @@ class TestResolvePath:
         ],
     )
     def test_a_url_that_cannot_be_read(self, error, message, monkeypatch):
-        # AllenNLP tries for half a minute.
+        # AllenNLP would retry for half a minute.
         monkeypatch.setattr(file_utils, "cached_path", Mock(side_effect=error))
         with pytest.raises(InvalidFileError, match=f"^model https://localhost/m.bin {message}"):
             resolve_path("https://localhost/m.bin", "Train one.", "model")
 
     def test_a_local_path_needs_no_cache(self, tmp_path, monkeypatch):
-        # AllenNLP's is in the home directory, which may be read-only.
+        # AllenNLP's cache is in the home directory, which may be read-only.
         monkeypatch.setattr(file_utils, "cached_path", Mock(side_effect=PermissionError))
         monkeypatch.setenv("HOME", str(tmp_path))
         assert resolve_path("~", "Train one.", "model") == str(tmp_path)

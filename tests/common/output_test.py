@@ -141,7 +141,7 @@ class TestWriteDirectory:
             assert {name: text for name, text in files_in(path).items() if "/new/" not in name} == (
                 before
             )
-        # Of the old output nothing is left, not even what the new one lacks.
+        # Nothing of the old output is left, not even files that the new one lacks.
         assert files_in(tmp_path) == {
             "out/shards/0.txt": "new",
             "out/record.json": "new",

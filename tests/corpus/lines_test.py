@@ -70,7 +70,7 @@ class TestWrapped:
         assert are_wrapped((text * repeats).split("\n"))
 
     def test_lines_that_end_in_a_letter_with_diacritics(self):
-        # Of "rẹ̀", no character is a letter with both.
+        # In "rẹ̀", no single character is the letter with both diacritics.
         text = "Ọmọ náà wo ìgbẹ́ rẹ̀\nní Àbújá. Ó lọ sí ilé rẹ̀\npẹ̀lú ọ̀rẹ́ rẹ̀\ntí ó dára."
         assert are_wrapped(text.split("\n"))
 

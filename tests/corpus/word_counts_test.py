@@ -10,7 +10,7 @@ from allennlp_semfit.common import text_files
 from allennlp_semfit.corpus.word_counts import count_words, sort_by_frequency
 from allennlp_semfit.data.language_modeling import LanguageModelingReader
 
-# What splits words or lines in some function of Python's or other, and what looks like it.
+# Characters at which some function of Python splits words or lines, and similar ones.
 WHITE_SPACE = "\n\r\t\x0b\x0c\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u3000\u200b\u2060"
 CHARACTERS = st.one_of(
     st.sampled_from("\n \r\ufeff"),
@@ -35,7 +35,7 @@ def counted_by_the_reader(path):
 @example(["one\rtwo\r\nthree\x85four\u2028five\x1csix"], 1)
 def test_it_counts_what_the_reader_reads(tmp_path_factory, texts, chunk_bytes):
     directory = tmp_path_factory.mktemp("corpus")
-    # With a word, or the reader refuses it.
+    # At least one word, because the reader refuses text without words.
     for number, text in enumerate([*texts, "one"]):
         (directory / f"{number}.txt").write_bytes(text.encode("utf-8"))
     with patch.object(text_files, "CHUNK_SIZE", chunk_bytes):

@@ -44,7 +44,7 @@ def texts(tokens):
     return [token.text for token in tokens]
 
 
-# Words that the merges are of, words around boundary tokens, and any others.
+# Words of the text that the merges were learned from, words around boundary tokens, and others.
 WORDS = st.one_of(
     st.sampled_from([word for path in FILES for word in path.read_text("utf-8").split()]),
     st.text("aeghinrst", min_size=1),
@@ -163,11 +163,11 @@ class TestErrors:
             SubwordTokenizer(tmp_path / "it.json")
 
     def test_another_tokenizer(self, tmp_path):
-        """Without a mark where a word begins, as GPT-2's."""
+        """A tokenizer that does not mark the start of words, as GPT-2's."""
         tokenizer = HuggingFaceTokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         alphabet = pre_tokenizers.ByteLevel.alphabet()
-        # The trainers take threads; without words they do not come to need them.
+        # Without words, the trainer starts no threads.
         tokenizer.train_from_iterator([], trainers.BpeTrainer(initial_alphabet=alphabet))
         tokenizer.save(str(tmp_path / "it.json"))
         with pytest.raises(InvalidFileError, match="it.json lacks subwords for some bytes"):

@@ -25,7 +25,7 @@ STRANGE_WORDS = ["", "</s>", "<unk>", "</w>", "日本語", "e\u0301", "a\0b", "_
 
 
 def reference_vector(reference, word):
-    """What `fasttext` answers, but the vector of `<unk>` where it knows nothing of the word."""
+    """The vector of `fasttext`, but that of `<unk>` for a word that has no rows."""
     vector = reference.get_word_vector(word)
     if len(reference.get_subwords(word)[1]) > 0:
         return vector

@@ -1,4 +1,4 @@
-"""What becomes of a tagger between its training and a sentence of a user's."""
+"""A tagger, from its training to the tags of a user's sentence."""
 
 import io
 import json

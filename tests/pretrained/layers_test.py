@@ -162,7 +162,7 @@ def test_a_word_has_the_vector_of_its_first_subword(
             first += length
     subword_layers._start.tokens = torch.ones(num_start).long()
     subword_layers._end.tokens = torch.ones(num_end).long()
-    # A sentence of nothing has no position to look at.
+    # A sentence without tokens has no positions.
     if tensor.size(1) > num_start:
         tensors = {"word_mask": word_mask, "first_subwords": first_subwords}
         selected = subword_layers.select_words(tensor, tensors)

@@ -1,6 +1,6 @@
 """
 Random damage, kills and full disks. The environment variable `STRESS` multiplies their number, and
-then each command takes part, not only the quickest.
+includes all commands, not only the fastest.
 """
 
 import os

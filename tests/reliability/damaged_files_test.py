@@ -135,11 +135,11 @@ FORMATS = {
     "notes.txt.gz": (write("notes.txt.gz", gzip.compress(b"The river. Rain!\n" * 50)), read_text),
     "dump.xml.bz2": (write("dump.xml.bz2", bz2.compress(DUMP)), read_text),
 }
-"""For each file, what writes it into a directory, and what reads it."""
+"""For each file, functions that write it into a directory and read it."""
 
 
 def damage(data, random):
-    """In an archive, most often within: otherwise its checksum protects nearly all of it."""
+    """Mostly damages the content of archives, because a checksum protects the packed bytes."""
     if random.random() < 0.8:
         if data.startswith(b"\x1f\x8b"):
             return gzip.compress(damage(gzip.decompress(data), random), 1)
@@ -156,7 +156,7 @@ def damage(data, random):
     old = data[start : start + int(2 ** random.uniform(0, 12))]
     flipped = bytes(byte ^ 1 << random.randrange(8) for byte in data[start : start + 1])
     new = random.choice([flipped, bytes(len(old)), old * 2, b"", random.choice(BLOCKS)])
-    # Inserted, or in place of as many bytes, of a block, or of all that follows.
+    # Insert the new bytes, or replace as many bytes, a block, or everything that follows.
     end = random.choice([start, start + len(new), start + len(new), start + len(old), len(data)])
     return data[:start] + new + data[end:]
 
@@ -185,7 +185,7 @@ def damage_json(document, random):
 
 
 def read_damaged(name, read, sample):
-    """Reads as many damaged files, each with 1 GB of memory and in two minutes."""
+    """Reads many damaged files, each with at most 1 GB of memory and two minutes."""
     allocated = int((PROC / "self" / "status").read_text().split("VmData:")[1].split()[0])
     resource.setrlimit(resource.RLIMIT_DATA, (2**30 + 1024 * allocated,) * 2)
     for number in range(10 * REPEATS):
@@ -211,7 +211,7 @@ def test_a_damaged_file_is_read_or_named(name, tmp_path):
     make(sample)
     shutil.copytree(sample, tmp_path / "intact")
     read(tmp_path / "intact" / name)
-    # Of the one that crashes it or takes for ever, the file stays.
+    # If a file crashes the process or never ends, it is kept.
     reader = fork(read_damaged, name, read, sample)
     reader.join()
     assert reader.exitcode == 0, tmp_path / "damaged" / name

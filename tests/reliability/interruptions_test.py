@@ -1,4 +1,4 @@
-"""Commands that are killed, or run out of disk, end cleanly, and go on as if nothing had been."""
+"""Commands that are killed or run out of disk space end cleanly, and can be resumed."""
 
 import fcntl
 import json
@@ -43,14 +43,14 @@ COMMANDS = {
     ),
     "copy-configs": ("configs", "copy-configs {out}"),
 }
-"""The name of the output, and the arguments."""
+"""The name of the output and the arguments of each command."""
 
 # A short run has the first ones.
 NAMES = list(COMMANDS)[: 4 if REPEATS == 1 else None]
 RESUMED = ("run", "v.h5.unfinished", "v.npy.unfinished")
-"""What a failed run may leave, because it goes on from there."""
+"""The files from which a failed run can be resumed."""
 SECONDS = 600
-"""A command that takes longer hangs, even on a busy machine."""
+"""A command that takes longer than this hangs, even on a busy machine."""
 
 
 class Ended(NamedTuple):
@@ -116,7 +116,7 @@ class Work:
         return found
 
     def check_error(self, ended, text):
-        """One line that has the text, and only the files from which it goes on."""
+        """Checks that the error is one line with the text. Returns the files not for resuming."""
         if not self.line.startswith("train {"):  # AllenNLP's command shows tracebacks.
             assert "Traceback" not in ended.output
             last_line = ended.output.strip().splitlines()[-1]

@@ -31,12 +31,12 @@ def test_every_step_equals_the_closed_form():
     factors = []
     for step in range(1, 101):
         scheduler.step_batch(step)
-        # Of an epoch, which changes nothing.
+        # The end of an epoch changes nothing.
         scheduler.step(0.3)
         factors.append(closed_form(step, **PAPER))
         for group, base in zip(optimizer.param_groups, (0.01, 0.02)):
             assert group["lr"] == pytest.approx(base * factors[-1], rel=1e-12)
-    # Rise to step 20, hold to 30, fall to 60, floor: each was met.
+    # It rises to step 20, is constant to 30, falls to 60, and then is constant.
     assert factors[0] == pytest.approx(1 + 3 / 20)
     assert factors[18] < factors[19] == factors[29] == 4
     assert factors[30] < 4

@@ -70,7 +70,7 @@ def train(*, recover=False, num_epochs=3, data_loader=None, **trainer):
     return torch.load(max(glob.glob("run/training_state_*.th")), weights_only=False)
 
 
-# Of each epoch. The patience runs out when it falls.
+# The score of each epoch. The patience ends when it falls.
 SCORES = {"last": [0.3, 0.5], "first": [0.5, 0.4, 0.9]}
 
 

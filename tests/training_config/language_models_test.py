@@ -104,11 +104,11 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
         LM_TRAIN_DATA_PATH=str(TRAIN / "shard-01.txt"),
         LM_VALIDATION_DATA_PATH=validation,
     )
-    # So small a rate that the weights remain those of the archive, but for the last digits.
+    # With this learning rate, only the last digits of the archive's weights change.
     config["trainer"]["optimizer"]["lr"] = 1e-9
     metric = config["trainer"]["validation_metric"].lstrip("+-")
     model = train(config, tmp_path / "continued")
-    # So short a text has not fixed the mean of the targets.
+    # The text is too short for the mean of the targets to be final.
     for parameter, value in model.named_parameters():
         torch.testing.assert_close(value.data, trained[parameter], rtol=0, atol=1e-6)
 

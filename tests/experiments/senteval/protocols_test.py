@@ -11,7 +11,7 @@ from experiments.senteval.protocols import (
     relatedness,
 )
 
-# The tests' own copy of what a reader of the protocol would write down.
+# The protocol, written down independently of the package.
 SMALL = [0.25, 0.5, 1, 2, 4, 8]
 LARGE = [0.5, 1, 2, 4, 8, 16, 32]
 

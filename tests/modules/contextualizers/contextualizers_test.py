@@ -1,4 +1,4 @@
-"""What all contextualizers promise to a language model."""
+"""The properties that a language model requires of all contextualizers."""
 
 import inspect
 import math
@@ -19,7 +19,7 @@ from allennlp_semfit.modules.contextualizers.contextualizer import Bidirectional
 from allennlp_semfit.modules.kernels import projected_lstm
 from tests.modules.kernels.common import randomise
 
-# The example of a contextualizer of one's own.
+# The example of a custom contextualizer.
 exec(re.search("```python\n(.*?)```", inspect.getdoc(BidirectionalStack), re.DOTALL)[1])
 
 SIZES = {"input_dim": 5, "hidden_dim": 8, "cell_size": 11, "num_layers": 3}
@@ -169,7 +169,7 @@ def test_a_batch_without_words(kind, shape):
     assert outputs.shape == (*shape, 16)
     if kind != "bert":
         outputs.sum().backward()
-        # Of the inputs, there is nothing that could have a gradient.
+        # There are no inputs that could have a gradient.
         gradients = [parameter.grad for parameter in encoder.parameters()]
         assert not any(gradient.any() for gradient in gradients if gradient is not None)
 
@@ -255,7 +255,7 @@ def test_bad_parameters(kind, key, value):
 def test_without_layer_norm_every_layer_is_that_of_elmo_lstm(clips):
     names = ("memory_cell_clip_value", "state_projection_clip_value")
     options = {"layer_norm": False, "return_all_layers": True, **dict(zip(names, clips))}
-    # So large that every clip value is met.
+    # So large that states are clipped.
     encoder = randomise(build("lstm", **options)).double()
     # ElmoLstm has one input for both directions.
     encoder.backward_input_projection.load_state_dict(encoder.forward_input_projection.state_dict())

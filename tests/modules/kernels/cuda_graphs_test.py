@@ -71,7 +71,7 @@ def assert_close(actual, expected, tolerance=1e-5):
 def test_layers_have_the_same_states_and_gradients_as_without_graphs(
     dtype, hidden_dim, cell_size, batch_size, device, monkeypatch
 ):
-    # The limit is one of speed: larger batches have graphs that are as right.
+    # The limit is only for speed: graphs of larger batches are also correct.
     monkeypatch.setattr(projected_lstm, "_MAX_GRAPH_SIZE", 300)
     layers = layers_of(2, hidden_dim, cell_size).to(device)
     batches = [
@@ -85,7 +85,7 @@ def test_layers_have_the_same_states_and_gradients_as_without_graphs(
             return projected_lstm.run_in_lockstep(layers, inputs, batch_sizes)
 
     actual = [results_of(read_any, layers, inputs) for inputs in batches]
-    # Of 8 steps and, since the third batch of more, of 12. Those of 16 came only once.
+    # Graphs of 8 and of 12 steps; 16 steps occurred only once.
     assert {steps for _, steps in projected_lstm._graphs[layers[0]]._passes} == {8, 12}
     # Only the order of the sums in the products of all words differs.
     tolerance = 1e-5 if dtype == torch.float32 else 1e-2

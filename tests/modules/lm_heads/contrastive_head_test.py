@@ -78,7 +78,7 @@ def test_max_negatives_count_in_training_only(monkeypatch):
     monkeypatch.setattr(torch, "randperm", lambda *_, **__: torch.tensor([5, 2, 0, 1, 3, 4]))
     expected = losses_of_words(head, context, numbers[0], TABLE, max_negatives=3).sum()
     assert_same_with_gradients(head(context, targets), expected, [context, *head.parameters()])
-    # So the result of an evaluation does not depend on chance.
+    # The result of an evaluation is deterministic.
     monkeypatch.setattr(contrastive_head, "_CHUNK_SIZE", 3)
     expected = losses_of_words(head, context, numbers[0], TABLE).sum()
     torch.testing.assert_close(head.eval()(context, targets), expected)
@@ -92,7 +92,7 @@ def test_fewer_than_two_words(sentences):
         targets_of(head, sentences, table)
     # Sentences of one word have nothing to predict.
     targets_of(head, [[0], [0]], table)
-    # In evaluation there is nothing to tell a word from.
+    # In evaluation, a single word has no negatives.
     head.eval()
     targets = targets_of(head, sentences, table)[0]
     assert head(torch.randn(3, CONTEXT_DIM), targets).item() == 0.0

@@ -22,7 +22,7 @@ def trained_head_of(**config):
 
 
 def loss_of(head, context, vectors):
-    """Of the words with these vectors."""
+    """The loss for words with these vectors as targets."""
     return head(context, head.prepare_targets({}, vectors))
 
 
@@ -102,7 +102,7 @@ def test_it_starts_from_the_mean_direction_of_the_targets(distance):
         length = {"cosine": 7**0.5 / 3, "nllvmf": 7**0.5}[distance]
         torch.testing.assert_close(bias, length * mean)
         assert metrics["cosine"] == pytest.approx(metrics["baseline_cosine"], rel=1e-5)
-    # The context has no say yet.
+    # The prediction does not depend on the context yet.
     assert head.projection(torch.randn(30, 5)).equal(bias.expand(30, 7))
     # The next batch changes nothing.
     head(torch.randn(30, 5), -targets[:30])
@@ -114,7 +114,7 @@ def test_it_starts_from_the_mean_direction_of_the_targets(distance):
 def test_an_update_changes_the_prediction_by_the_root_of_the_context_dimension(dim, distance):
     head = head_of(distance=distance, input_dim=dim)
     optimizer = torch.optim.Adam(head.parameters(), lr=1e-3)
-    # Of two kinds, and as long as a layer norm makes them.
+    # The contexts are of two kinds and have the norm that a layer norm yields.
     targets = targets_with_much_in_common(50)
     context = torch.cat([torch.ones(25, dim), -torch.ones(25, dim)])
     loss = head(context, targets)
@@ -142,7 +142,7 @@ def test_transformed_targets_have_no_common_direction(distance, transform):
     assert plain.mean(0).norm() > 0.5
     assert head(torch.randn(int(mask.sum()), 5), targets[mask]).isfinite()
     assert head.get_metrics()["baseline_cosine"] < 0.1
-    # Once trained, it takes them as it took those.
+    # In evaluation, the targets are the same as in training.
     assert torch.equal(head.eval().prepare_targets(source, vectors), targets)
     assert {name for name, _ in head.named_parameters()} == {"projection.weight", "projection.bias"}
 
@@ -154,14 +154,14 @@ def test_the_bias_is_initialized_by_the_first_targets_in_training():
     targets = torch.randn(9, 7)
     head.eval()(torch.randn(9, 5), targets)
     head.train()(torch.zeros(0, 5), torch.zeros(0, 7))
-    # Without a direction.
+    # Zero vectors have no direction.
     head(torch.randn(9, 5), torch.zeros(9, 7))
     assert not head.projection.bias.any()
     head(torch.randn(10, 5), torch.cat([targets, torch.zeros(1, 7)]))
     other(torch.randn(9, 5), targets)
     assert head.projection.bias.any()
     torch.testing.assert_close(head.projection.bias, other.projection.bias)
-    # What an initializer has set or a checkpoint had stays.
+    # A bias that an initializer or a checkpoint has set is kept.
     assert torch.equal(head.projection.weight, weight)
     loaded = head_of()
     loaded.load_state_dict(head.state_dict())
@@ -170,7 +170,7 @@ def test_the_bias_is_initialized_by_the_first_targets_in_training():
 
 
 class Doubling(TokenEmbedder):
-    """An embedder that computes, counts how often, and drops out if it is trained."""
+    """An embedder with parameters and dropout that counts the words it embeds."""
 
     def __init__(self):
         super().__init__()
@@ -195,7 +195,7 @@ def test_the_targets_are_those_of_a_target_embedder_computed_once_for_a_word():
     assert head.get_target_dim() is None
     expected = 2.0 * NUMBERS["numbers"]["numbers"].unsqueeze(-1) + torch.arange(7)
     for _ in range(3):
-        # Trained, it would drop out.
+        # In training mode, dropout would change the vectors.
         assert head.target_vectors(NUMBERS, torch.zeros(2, 3, 300)).equal(expected)
     assert embedder.num_words == 4
     assert {name for name, p in head.named_parameters() if p.requires_grad} == {

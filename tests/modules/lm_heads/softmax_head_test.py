@@ -33,7 +33,7 @@ def test_tied_weights_are_the_vectors_of_the_input(input_dim):
     gradient = embedding.weight.grad
     assert gradient[0].eq(0).all()
     assert gradient[1:].ne(0).any(dim=1).all()
-    # As the input learns, so does the output.
+    # An update of the input's weights also changes the output's.
     embedding.weight.data.zero_()
     torch.testing.assert_close(
         head(context, targets), torch.tensor(5 * torch.tensor(11.0).log().item())

@@ -9,7 +9,7 @@ from tests.processes import run_in_two_processes
 
 
 def vectors(num, dim=7, seed=1):
-    """With much in common, and more of some directions than of others."""
+    """Vectors that share a direction, with a different variance in each direction."""
     mixing = torch.randn(dim, dim, generator=torch.Generator().manual_seed(0))
     mixing = torch.eye(dim) + 0.3 * mixing
     generator = torch.Generator().manual_seed(seed)
@@ -70,7 +70,7 @@ def test_the_estimates_become_final_and_are_archived():
     assert torch.equal(final(vectors(10)), before)
     whitening, fresh = TargetTransform(7, True), TargetTransform(7, True)
     whitening.update(vectors(3000))
-    # Of these, loading makes what is final open again.
+    # After loading, estimates that were final can be updated again.
     for each in (fresh, final):
         each.load_state_dict(whitening.state_dict())
     targets = vectors(100, seed=5)
