@@ -37,6 +37,8 @@ _ELLIPSIS = regex.compile(r"…(?= \W{,4}[\p{Lu}\p{Lo}])")
 _CLOSING = regex.compile(rf"(?:{_QUOTATION_MARK} | [)\]])*+ (?:[ ][»›](?!\S))?", regex.VERBOSE)
 # sentencex takes the items of "to (1) measure, and (2) compare" for sentences.
 _ITEM_MARK = regex.compile(r"\((\d{1,2}|\p{L}|[ivx]{2,4})\)")
+# sentencex ends a sentence after the number of an item, as in "2. Stir it." and "IV. Term".
+_ITEM_NUMBER = regex.compile(r"\s*+(?:\d{1,3}(?:\.\d{1,3})*|\p{L}|[IVX]+)\.")
 # "Go!" she said. Georgian has no capitals.
 _CONTINUED_SPEECH = regex.compile(r"(?V1)(?=\s*+[^\w\s])\W{1,9}+[\p{Ll}--\p{Georgian}]")
 # sentencex takes these characters for a continuation even after a Chinese mark.
@@ -145,7 +147,8 @@ def blank_pipeline(language: str) -> Language:
       Chinese is split into characters, but words and numbers in other scripts are not.
     - A word of more than 2,000 characters is not split.
     - [sentencex](https://github.com/wikimedia/sentencex), which supports about 300 languages, finds
-      the ends of sentences, also within quotation marks.
+      the ends of sentences, also within quotation marks. The number of an item, as in "2. Stir
+      it.", belongs to its sentence.
 
     To load a saved pipeline, import this module before `spacy.load`.
 
@@ -280,6 +283,8 @@ def _sentence_ends(text: str, language: str) -> List[int]:
         if _CONTINUED_SPEECH.match(text, end):
             continue
         end = _CLOSING.match(text, end).end()
+        if _ITEM_NUMBER.fullmatch(text, start, end):
+            continue
         if regex.search(r"\w", text, pos=start, endpos=end):
             ends.append(end)
         elif ends:
