@@ -97,6 +97,8 @@ _WORD = regex.compile(r"(?w).+?(?:\b|(?=\s))", regex.DOTALL)
 # Control characters, spaces without width and lone surrogates, except those that `str.split` treats
 # as whitespace.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\ud800-\udfff]")
+# Those of PDF files and scanned text, such as "ﬁ".
+_LIGATURES = re.compile("[\ufb00-\ufb06]")
 _MAYBE_INVISIBLE = regex.compile(r"\p{DI}")
 # Characters that are not shown, and in a group those that change how their neighbors are shown:
 # joiners of letters, in Mongolian also other controls, and parts of emoji. Without the bounds, the
@@ -119,9 +121,11 @@ def normalize(text: str) -> str:
     """
     Converts text to Unicode's normalization form C, so that a letter with diacritics is always the
     same characters, and separates the words by single spaces. Line separators, control characters,
-    zero-width spaces and lone surrogates count as spaces. See also `remove_invisible`.
+    zero-width spaces and lone surrogates count as spaces. Ligatures of PDF files, such as `ﬁ`, are
+    written as letters. See also `remove_invisible`.
     """
     text = _CONTROL_CHARACTERS.sub(" ", text)
+    text = _LIGATURES.sub(lambda ligature: unicodedata.normalize("NFKC", ligature[0]), text)
     return unicodedata.normalize("NFC", " ".join(remove_invisible(text).split()))
 
 
@@ -142,7 +146,7 @@ def blank_pipeline(language: str) -> Language:
     the language's blank pipeline, with these changes.
 
     - `doc.text` is the normalized text: in Unicode's normalization form C, with single spaces
-      between words and without invisible characters.
+      between words and without invisible characters and ligatures such as `ﬁ`.
     - A grapheme cluster is never split, and full stops and other marks are split off in any script.
       Chinese is split into characters, but words and numbers in other scripts are not.
     - A word of more than 2,000 characters is not split.
