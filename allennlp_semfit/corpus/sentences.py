@@ -52,6 +52,8 @@ _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」�
 _WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
 # Ancient Greek has the question mark of Greek.
 _RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
+# spaCy takes these for "I'd" and "we'd" without an apostrophe.
+_WORDS = {"en": ["id", "Id", "wed", "Wed"]}
 _LETTER_WITH_STOP = re.compile(r"[a-zäöü]\.")
 # sentencex ends a sentence within "३.५" and, mostly, after ordinals and abbreviations, as
 # in "am 8. mai" and "w 1849 r. w Krakowie". Georgian sentences begin with such letters.
@@ -149,6 +151,7 @@ def blank_pipeline(language: str) -> Language:
       between words and without invisible characters and ligatures such as `ﬁ`.
     - A grapheme cluster is never split, and full stops and other marks are split off in any script.
       Chinese is split into characters, but words and numbers in other scripts are not.
+    - In English, `id` and `wed` are words, not *I'd* and *we'd*.
     - A word of more than 2,000 characters is not split.
     - [sentencex](https://github.com/wikimedia/sentencex), which supports about 300 languages, finds
       the ends of sentences, also within quotation marks. The number of an item, as in "2. Stir
@@ -220,6 +223,9 @@ class _Tokenizer(DummyTokenizer):
         if self._splits_on_whitespace:
             suffixes = [*(nlp.Defaults.suffixes or ()), *_SUFFIXES]
             base.suffix_search = compile_suffix_regex(suffixes).search
+        if nlp.lang in _WORDS:
+            words = _WORDS[nlp.lang]
+            base.rules = {text: rule for text, rule in base.rules.items() if text not in words}
         if nlp.lang in _WITHOUT_ABBREVIATIONS:
             base.rules = {
                 text: rule

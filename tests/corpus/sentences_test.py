@@ -121,6 +121,11 @@ class TestSentenceSplitter:
             "J. Fall o .",
         ]
 
+    def test_a_word_of_english_is_not_a_contraction(self):
+        assert ENGLISH.split("See id. at 5, Id 7, on Wed, but I'd say we'd wed.") == [
+            "See id . at 5 , Id 7 , on Wed , but I 'd say we 'd wed ."
+        ]
+
     @pytest.mark.parametrize("language", ["en", "xx", "zh"])
     def test_a_grapheme_cluster_is_a_token(self, language):
         clusters = ["❤️", "👩‍💻", "🏳️‍🌈", "1️⃣", "🇩🇪", "👍🏽", "🏴\U000e0067\U000e0062\U000e007f"]
