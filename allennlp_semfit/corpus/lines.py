@@ -46,11 +46,12 @@ def _starts_with(pattern: str) -> Callable[[str], int]:
 
 _FRAMES = [
     _Frame(
-        # {Applause}, [ ] and "Yes": are text.
-        _starts_with(r"""\{\s*(?:["'{}]|$)|\[\s*(?:["{\[]|$)|[\]}],?$|"[^"]*"\s*:\s*["{\[\d-]"""),
+        # {Applause}, [ ] and "Yes": are text. Python's lists of strings begin with [' or [".
+        _starts_with(r"""\{\s*(?:["'{}]|$)|\[\s*(?:["'{\[]|$)|[\]}],?$|"[^"]*"\s*:\s*["{\[\d-]"""),
         0.3,
         "JSON",
-        "If each line is an object, name the field with the text, such as --field text.",
+        "If each line is an object, name the field with the text, such as --field text. Write the "
+        "parts of a list as text first.",
         may_be_first=True,
     ),
     _Frame(
@@ -96,8 +97,10 @@ _FRAMES = [
 _QUOTED = regex.compile(r'(?m)(?:^|(?<=[,;|\t]))"(?:[^"\n]|"")*+\n(?:[^"]|"")*+"(?=[,;|\t]|$)')
 _MIN_FRAMED_LINES = 3
 _REMAINS = regex.compile(
-    r"&(?:amp|lt|gt|quot|apos|nbsp|#\d+|#x[\da-fA-F]+);|@-@"
-    r"|</?(?:p|br|div|span|a|ref)\b[^<>]*>|\[\[[^\[\]]+\]\]|\{\{[^{}]+\}\}"
+    r"&(?:[A-Za-z]{2,8}|#\d+|#x[\da-fA-F]+);|@-@|\[\[[^\[\]]+\]\]|\{\{[^{}]+\}\}"
+    r"|</?(?:p|br|div|span|a|ref|[biu]|em|strong|font|su[bp]|li|code)\b[^<>]*>"
+    # Of TeX and Markdown
+    r"|\\[A-Za-z]{3,}\{|\]\(https?:"
 )
 _MIN_SHARE_OF_REMAINS = 0.02
 _SHOWN_CHARACTERS = 60
@@ -178,7 +181,8 @@ def are_wrapped(lines: Iterable[str]) -> bool:
     breaks = [(line, after) for line, after in pairwise(lines) if line and after]
     # The share is a third or more in real hard-wrapped text, and 2 % in lines of sentences.
     continued = sum(
-        after[0].islower() and regex.search(r"[\w,]$", line) is not None for line, after in breaks
+        after[0].islower() and regex.search(r"[\w,]$|\w-$", line) is not None
+        for line, after in breaks
     )
     if continued > max(1, 0.25 * len(breaks)) and _has_capitals(lines):
         return True

@@ -69,6 +69,10 @@ class TestWrapped:
         text = "He wrote\ntheir number in a book.\nThe sea was calm that day, and\nno ship came.\n"
         assert are_wrapped((text * repeats).split("\n"))
 
+    def test_divided_words(self):
+        lines = "In this paper, we pro-\npose a method that re-\nduces the time. It is new.\n"
+        assert are_wrapped((lines + "2.1 Methods\nIt is 5 m.\n").split("\n"))
+
     def test_lines_that_end_in_a_letter_with_diacritics(self):
         # In "rẹ̀", no single character is the letter with both diacritics.
         text = "Ọmọ náà wo ìgbẹ́ rẹ̀\nní Àbújá. Ó lọ sí ilé rẹ̀\npẹ̀lú ọ̀rẹ́ rẹ̀\ntí ó dára."
@@ -92,6 +96,7 @@ FRAMED = {
     "JSON lines": '{{"id": {i}, "text": "{row}"}}',
     "pretty JSON": '  {{\n    "id": {i},\n    "text": "{row}"\n  }},',
     "JSON strings": '["{row}", {i}]',
+    "lists of Python": "['{row}', '{row}']",
     "CSV": '{i},pos,"{row}"',
     "CSV, text first": '"{row}",pos',
     "CSV, one label": 'pos,"{row}"',
@@ -197,13 +202,17 @@ class TestCheckText:
         assert not caplog.records
 
     @pytest.mark.parametrize(
-        "remains", ["&amp;", "&#39;", "can &apos;t", "well @-@ known", "<br/>", "[[c]]", "{{x|y}}"]
+        "remains",
+        [
+            *["&amp;", "&#39;", "can &apos;t", "caf&eacute;", "well @-@ known", "[[c]]", "{{x|y}}"],
+            *["<br/>", "<i>so</i>", '<font color="red">', r"\emph{so}", "[so](https://a.com)"],
+        ],
     )
     def test_entities_and_markup_are_named(self, caplog, remains):
         check_text("in", [*ROWS * 9, f"It {remains} was."])
         (record,) = caplog.records
         assert record.levelno == logging.WARNING
-        assert f"'It {remains} was.'" in record.getMessage()
+        assert repr(f"It {remains} was.") in record.getMessage()
 
 
 def test_csv_with_line_breaks_in_fields_is_not_text():
