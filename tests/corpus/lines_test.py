@@ -69,9 +69,11 @@ class TestWrapped:
         text = "He wrote\ntheir number in a book.\nThe sea was calm that day, and\nno ship came.\n"
         assert are_wrapped((text * repeats).split("\n"))
 
-    def test_divided_words(self):
+    @pytest.mark.parametrize("hyphen", ["-", "\xad", "¬", "\u2010"])
+    def test_divided_words(self, hyphen):
         lines = "In this paper, we pro-\npose a method that re-\nduces the time. It is new.\n"
-        assert are_wrapped((lines + "2.1 Methods\nIt is 5 m.\n").split("\n"))
+        text = lines.replace("-", hyphen) + "2.1 Methods\nIt is 5 m.\n"
+        assert are_wrapped(text.split("\n"))
 
     def test_lines_that_end_in_a_letter_with_diacritics(self):
         # In "rẹ̀", no single character is the letter with both diacritics.
