@@ -97,7 +97,7 @@ _FRAMES = [
 _QUOTED = regex.compile(r'(?m)(?:^|(?<=[,;|\t]))"(?:[^"\n]|"")*+\n(?:[^"]|"")*+"(?=[,;|\t]|$)')
 _MIN_FRAMED_LINES = 3
 _REMAINS = regex.compile(
-    r"&(?:[A-Za-z]{2,8}|#\d+|#x[\da-fA-F]+);|@-@|\[\[[^\[\]]+\]\]|\{\{[^{}]+\}\}"
+    r"&(?:[A-Za-z]{2,8}\d{0,2}|#\d+|#x[\da-fA-F]+);|@-@|\[\[[^\[\]]+\]\]|\{\{[^{}]+\}\}"
     r"|</?(?:p|br|div|span|a|ref|[biu]|em|strong|font|su[bp]|li|code)\b[^<>]*>"
     # Of TeX and Markdown
     r"|\\[A-Za-z]{3,}\{|\]\(https?:"

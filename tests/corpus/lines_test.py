@@ -206,7 +206,7 @@ class TestCheckText:
     @pytest.mark.parametrize(
         "remains",
         [
-            *["&amp;", "&#39;", "can &apos;t", "caf&eacute;", "well @-@ known", "[[c]]", "{{x|y}}"],
+            *["&amp;", "&#39;", "can &apos;t", "&frac12;", "well @-@ known", "[[c]]", "{{x|y}}"],
             *["<br/>", "<i>so</i>", '<font color="red">', r"\emph{so}", "[so](https://a.com)"],
         ],
     )
