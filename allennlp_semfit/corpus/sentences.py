@@ -52,8 +52,8 @@ _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」�
 _WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
 # Ancient Greek has the question mark of Greek.
 _RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
-# spaCy takes these for "I'd", "we'd" and "won't" without an apostrophe.
-_WORDS = {"en": ["id", "Id", "wed", "Wed", "wont", "Wont"]}
+# spaCy takes these for "I'd" and "we'd" without an apostrophe.
+_WORDS = {"en": ["id", "Id", "wed", "Wed"]}
 _LETTER_WITH_STOP = re.compile(r"[a-zäöü]\.")
 # sentencex ends a sentence within "३.५" and, mostly, after ordinals and abbreviations, as
 # in "am 8. mai" and "w 1849 r. w Krakowie". Georgian sentences begin with such letters.
@@ -151,7 +151,7 @@ def blank_pipeline(language: str) -> Language:
       between words and without invisible characters and ligatures such as `ﬁ`.
     - A grapheme cluster is never split, and full stops and other marks are split off in any script.
       Chinese is split into characters, but words and numbers in other scripts are not.
-    - In English, `id`, `wed` and `wont` are words, not *I'd*, *we'd* and *won't*.
+    - In English, `id` and `wed` are words, not *I'd* and *we'd*.
     - A word of more than 2,000 characters is not split.
     - [sentencex](https://github.com/wikimedia/sentencex), which supports about 300 languages, finds
       the ends of sentences, also within quotation marks. The number of an item, as in "2. Stir
