@@ -37,8 +37,8 @@ _ELLIPSIS = regex.compile(r"…(?= \W{,4}[\p{Lu}\p{Lo}])")
 _CLOSING = regex.compile(rf"(?:{_QUOTATION_MARK} | [)\]])*+ (?:[ ][»›](?!\S))?", regex.VERBOSE)
 # sentencex takes the items of "to (1) measure, and (2) compare" for sentences.
 _ITEM_MARK = regex.compile(r"\((\d{1,2}|\p{L}|[ivx]{2,4})\)")
-# sentencex ends a sentence after the number of an item, as in "2. Stir it." and "XL. Term".
-_ITEM_NUMBER = regex.compile(r"\s*+(?:\d{1,3}(?:\.\d{1,3})*|\p{L}|[IVXLC]+|[ivx]+)\.")
+# sentencex ends a sentence after the number of an item, as in "2. Stir it." and "XL. A. Term".
+_ITEM_NUMBER = regex.compile(r"(?>\s*+(?:\d{1,3}(?:\.\d{1,3})*+|[IVXLC]+|[ivx]+|\p{L})\.(?!\S))++")
 # "Go!" she said. Georgian has no capitals.
 _CONTINUED_SPEECH = regex.compile(r"(?V1)(?=\s*+[^\w\s])\W{1,9}+[\p{Ll}--\p{Georgian}]")
 # sentencex takes these characters for a continuation even after a Chinese mark.
@@ -148,7 +148,7 @@ def blank_pipeline(language: str) -> Language:
     the language's blank pipeline, with these changes.
 
     - `doc.text` is the normalized text: in Unicode's normalization form C, with single spaces
-      between words and without invisible characters and ligatures such as `ﬁ`.
+      between words, without invisible characters, and with letters for ligatures such as `ﬁ`.
     - A grapheme cluster is never split, and full stops and other marks are split off in any script.
       Chinese is split into characters, but words and numbers in other scripts are not.
     - In English, `id` and `wed` are words, not *I'd* and *we'd*.
