@@ -37,8 +37,8 @@ _ELLIPSIS = regex.compile(r"…(?= \W{,4}[\p{Lu}\p{Lo}])")
 _CLOSING = regex.compile(rf"(?:{_QUOTATION_MARK} | [)\]])*+ (?:[ ][»›](?!\S))?", regex.VERBOSE)
 # sentencex takes the items of "to (1) measure, and (2) compare" for sentences.
 _ITEM_MARK = regex.compile(r"\((\d{1,2}|\p{L}|[ivx]{2,4})\)")
-# sentencex ends a sentence after the number of an item, as in "2. Stir it." and "XL. A. Term".
-_ITEM_NUMBER = regex.compile(r"(?>\s*+(?:\d{1,3}(?:\.\d{1,3})*+|[IVXLC]+|[ivx]+|\p{L})\.(?!\S))++")
+# sentencex ends a sentence after the number of an item, as in "2. Stir it." and "XL. Term".
+_ITEM_NUMBER = regex.compile(r"\s*+(?:\d{1,3}(?:\.\d{1,3})*+|[IVXLC]+|[ivx]+|\p{L})\.")
 # "Go!" she said. Georgian has no capitals.
 _CONTINUED_SPEECH = regex.compile(r"(?V1)(?=\s*+[^\w\s])\W{1,9}+[\p{Ll}--\p{Georgian}]")
 # sentencex takes these characters for a continuation even after a Chinese mark.

@@ -42,7 +42,7 @@ class TestSentenceSplitter:
             ("en", "Really?!| Yes.| He left (at six.)| (She came.)| No mark at the end"),
             ("en", "It is to (1) measure it, and (2) compare.| See (a) or (b). ...| Go! .| No."),
             ("en", "1. Stir it.| 2.1. Cook it.| IV. Eat it.| Q. Was it good?| A. Yes.| 1."),
-            ("en", "XL. A. He came.| 2.1.3. He went.| i. It rains.| ii. It snows."),
+            ("en", "XL. He came.| 2.1.3. He went.| i. It rains.| ii. It snows."),
             ("en", "It came back…| Everyone cheered.| “Well…”| She … left.| She… left."),
             ("de", "Im 19. Jahrhundert, am 3. Mai und am 6. Tag.| Es war 1990.| Er kam."),
             ("fr", "M. Dupont et MM. Durand partent.| Il habite à Paris."),
