@@ -69,10 +69,14 @@ class NearestWordsCommand(Command):
         scorer = WordScorer(archive.build_model(), archive.build_reader(), words)
         sentences = [line.split() for line in sentences_file]
         found: Dict[str, List[Tuple[int, str]]] = {direction: [] for direction in DIRECTIONS}
-        found_words = find_nearest_words(scorer, sentences, top_k=args.top_k)
-        # On a terminal, a progress bar would be in the middle of the output.
-        options = {"desc": "finding words", "disable": sys.stdout.isatty()}
-        for sentence in Tqdm.tqdm(found_words, total=len(sentences), **options):
+        progress = Tqdm.tqdm(
+            find_nearest_words(scorer, sentences, top_k=args.top_k),
+            total=len(sentences),
+            desc="finding words",
+            # On a terminal, it would be in the middle of the output.
+            disable=sys.stdout.isatty(),
+        )
+        for sentence in progress:
             for each in sentence:
                 for direction, rank in each.ranks.items():
                     if rank is not None:

@@ -181,7 +181,8 @@ def are_wrapped(lines: Iterable[str]) -> bool:
     breaks = [(line, after) for line, after in pairwise(lines) if line and after]
     # The share is a third or more in real hard-wrapped text, and 2 % in lines of sentences.
     continued = sum(
-        after[0].islower() and regex.search(r"[\w,]$|\w[-\xad¬\u2010]$", line) is not None
+        after[0].islower()
+        and bool(regex.search(r"[\w,]$", line) or _JOINED_BREAK.search(f"{line}\n{after}"))
         for line, after in breaks
     )
     if continued > max(1, 0.25 * len(breaks)) and _has_capitals(lines):

@@ -52,9 +52,11 @@ _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」�
 _WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
 # Ancient Greek has the question mark of Greek.
 _RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
-# spaCy takes these for "I'd" and "we'd" without an apostrophe.
-_WORDS = {"en": ["id", "Id", "wed", "Wed"]}
-_LETTER_WITH_STOP = re.compile(r"[a-zäöü]\.")
+# Rules of spaCy's tokenizers that are left out. It takes "id" and "wed" for "I'd" and "we'd".
+_LEFT_OUT = {
+    **dict.fromkeys(_WITHOUT_ABBREVIATIONS, re.compile(r"[a-zäöü]\.")),
+    "en": re.compile("[Ii]d|[Ww]ed"),
+}
 # sentencex ends a sentence within "३.५" and, mostly, after ordinals and abbreviations, as
 # in "am 8. mai" and "w 1849 r. w Krakowie". Georgian sentences begin with such letters.
 _NUMBER_STOP = regex.compile(r"(?V1)(?<=\p{Nd})\.(?=\p{Nd}| [\p{Ll}--\p{Georgian}])")
@@ -223,15 +225,9 @@ class _Tokenizer(DummyTokenizer):
         if self._splits_on_whitespace:
             suffixes = [*(nlp.Defaults.suffixes or ()), *_SUFFIXES]
             base.suffix_search = compile_suffix_regex(suffixes).search
-        if nlp.lang in _WORDS:
-            words = _WORDS[nlp.lang]
-            base.rules = {text: rule for text, rule in base.rules.items() if text not in words}
-        if nlp.lang in _WITHOUT_ABBREVIATIONS:
-            base.rules = {
-                text: rule
-                for text, rule in base.rules.items()
-                if not _LETTER_WITH_STOP.fullmatch(text)
-            }
+        if nlp.lang in _LEFT_OUT:
+            is_left_out = _LEFT_OUT[nlp.lang].fullmatch
+            base.rules = {text: rule for text, rule in base.rules.items() if not is_left_out(text)}
 
     def __call__(self, text: str) -> Doc:
         text = normalize(text)
