@@ -101,8 +101,9 @@ _WORD = regex.compile(r"(?w).+?(?:\b|(?=\s))", regex.DOTALL)
 # Control characters, spaces without width and lone surrogates, except those that `str.split` treats
 # as whitespace.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\ud800-\udfff]")
-# Those of PDF files and scanned text, such as "ﬁ".
-_LIGATURES = re.compile("[\ufb00-\ufb06]")
+# Those of PDF files and scanned text, such as "ﬁ", and Arabic letters in the form that they have at
+# their place in a word.
+_LIGATURES = re.compile("[\ufb00-\ufb06\ufb50-\ufbb1\ufbd3-\ufbff\ufe80-\ufefc]")
 _MAYBE_INVISIBLE = regex.compile(r"\p{DI}")
 # Characters that are not shown, and in a group those that change how their neighbors are shown:
 # joiners of letters, in Mongolian also other controls, and parts of emoji. Without the bounds, the
@@ -125,8 +126,8 @@ def normalize(text: str) -> str:
     """
     Converts text to Unicode's normalization form C, so that a letter with diacritics is always the
     same characters, and separates the words by single spaces. Line separators, control characters,
-    zero-width spaces and lone surrogates count as spaces. Ligatures of PDF files, such as `ﬁ`, are
-    written as letters. See also `remove_invisible`.
+    zero-width spaces and lone surrogates count as spaces. Ligatures of PDF files, such as `ﬁ`, and
+    Arabic presentation forms are written as letters. See also `remove_invisible`.
     """
     text = _CONTROL_CHARACTERS.sub(" ", text)
     text = _LIGATURES.sub(lambda ligature: unicodedata.normalize("NFKC", ligature[0]), text)

@@ -244,6 +244,7 @@ def test_normalize_keeps_words_and_nothing_else():
     assert normalize("\u200cنمی\u200cخواهم\u200c") == "نمی\u200cخواهم"
     assert normalize("K\ufeffini ex\xadample\u200bb\u200e") == "Kini example b"
     assert normalize("of\ufb01ce \ufb03 \xb2") == "office ffi \xb2"
+    assert normalize("\ufee3\ufeae\ufea3\ufe92\ufe8e \ufefb \ufba9\ufbfd") == "مرحبا لا ہی"
     assert normalize("e\u0301 \u1eb9\u0301") == "\xe9 \u1eb9\u0301"
 
 
