@@ -14,7 +14,12 @@ from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
-from spacy.util import DummyTokenizer, compile_suffix_regex, get_lang_class
+from spacy.util import (
+    DummyTokenizer,
+    compile_infix_regex,
+    compile_suffix_regex,
+    get_lang_class,
+)
 
 from allennlp_semfit.common.errors import ConfigurationError
 
@@ -52,10 +57,13 @@ _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」�
 _WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
 # Ancient Greek has the question mark of Greek.
 _RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
-# Rules of spaCy's tokenizers that are left out. It takes "id" and "wed" for "I'd" and "we'd".
+# Rules of spaCy's tokenizers that are left out. It takes "id" and "wed" for "I'd" and "we'd". Its
+# Persian rules are the words with a pronoun or "is" at their end in one treebank: they split words
+# that look like them, such as "تنش" (tension), and no words that the treebank lacks.
 _LEFT_OUT = {
     **dict.fromkeys(_WITHOUT_ABBREVIATIONS, re.compile(r"[a-zäöü]\.")),
     "en": re.compile("[Ii]d|[Ww]ed"),
+    "fa": re.compile("[\u0600-\u06ff\u200c]+"),
 }
 # sentencex ends a sentence within "३.५" and, mostly, after ordinals and abbreviations, as
 # in "am 8. mai" and "w 1849 r. w Krakowie". Georgian sentences begin with such letters.
@@ -83,10 +91,18 @@ _MAX_STRINGS = 500_000
 
 # spaCy's suffixes split off a full stop only after the letters in `ALPHA`, which lacks diacritics,
 # as in Yoruba's "rẹ̀.", and scripts such as Georgian's, and they contain few of the end marks.
+_END_MARK = f"[{''.join(sorted(mark for mark in _SENTENCE_END_MARKS if not mark.isascii()))}]"
 _SUFFIXES = [
     rf"(?<=[^\x00-\x7f])(?<![{ALPHA}])\.",
-    f"[{''.join(sorted(mark for mark in _SENTENCE_END_MARKS if not mark.isascii()))}]",
+    _END_MARK,
 ]
+# Urdu text often lacks the space after a mark: "گیا۔اس".
+_END_INFIX = rf"{_END_MARK}(?=[^\W\d_])"
+# Those of these languages split off a full stop only after two letters, and in Arabic and Persian
+# without diacritics, not as in "2014." and `".`.
+_STOP_SUFFIXES = dict.fromkeys(
+    ["am", "ar", "fa", "grc", "ht", "ti"], [r"(?<=[0-9])\.", r"(?<=[^.][^.])\."]
+)
 
 # Tokens do not end within a grapheme cluster, such as a letter with its diacritics, a flag or an
 # emoji of several characters.
@@ -225,7 +241,11 @@ class _Tokenizer(DummyTokenizer):
         self._splits_characters = getattr(base, "segmenter", None) == "char"
         if self._splits_on_whitespace:
             suffixes = [*(nlp.Defaults.suffixes or ()), *_SUFFIXES]
+            if nlp.lang in _STOP_SUFFIXES:
+                suffixes += _STOP_SUFFIXES[nlp.lang]
             base.suffix_search = compile_suffix_regex(suffixes).search
+            infixes = [*(nlp.Defaults.infixes or ()), _END_INFIX]
+            base.infix_finditer = compile_infix_regex(infixes).finditer
         if nlp.lang in _LEFT_OUT:
             is_left_out = _LEFT_OUT[nlp.lang].fullmatch
             base.rules = {text: rule for text, rule in base.rules.items() if not is_left_out(text)}
