@@ -266,11 +266,26 @@ def _has_bfloat16(device: torch.device) -> bool:
 @Checkpointer.register("resumable")
 class ResumableCheckpointer(Checkpointer):
     """
-    AllenNLP's checkpointer, with two differences: it skips a checkpoint that a killed run left
-    incomplete, and it does not remove the checkpoint of batch 5000 along with that of batch 500.
+    AllenNLP's checkpointer, with two differences: a run that was killed or interrupted while it
+    saved a checkpoint resumes from an earlier one, and the checkpoint of batch 5000 is not removed
+    along with that of batch 500.
 
     Registered as a `Checkpointer` with name "resumable".
     """
+
+    def save_checkpoint(self, trainer: Trainer) -> None:
+        before = set(self._find_all_checkpoints())
+        try:
+            super().save_checkpoint(trainer)
+        except BaseException:
+            # After Ctrl-C or SIGTERM, `torch.save` ends its file as if it were complete.
+            saved = (
+                self._last_save_num_epochs_completed,
+                self._last_save_num_batches_in_epoch_completed,
+            )
+            for point in set(self._find_all_checkpoints()) - before - {saved}:
+                self._remove_checkpoint(*point)
+            raise
 
     def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
         for point in sorted(self._find_all_checkpoints(), reverse=True):

@@ -291,6 +291,23 @@ def test_a_renamed_directory_resumes():
     assert Path("run/model.tar.gz").exists()
 
 
+class _Interruption:
+    def __reduce__(self):
+        raise KeyboardInterrupt
+
+
+def test_a_run_interrupted_while_it_saves_a_checkpoint_resumes(monkeypatch):
+    def save_interrupted(state, path, save=torch.save):
+        interruption = {"": _Interruption()} if "training_state_e2_b0" in str(path) else {}
+        save({**state, **interruption}, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "save", save_interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train()
+    assert train(recover=True)["epochs_completed"] == 3
+
+
 def test_only_the_checkpoint_itself_is_removed(tmp_path):
     for batches in (50, 500, 5000):
         for kind in ("model", "training"):
