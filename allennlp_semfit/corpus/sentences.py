@@ -17,6 +17,7 @@ from spacy.tokens import Doc
 from spacy.util import (
     DummyTokenizer,
     compile_infix_regex,
+    compile_prefix_regex,
     compile_suffix_regex,
     get_lang_class,
 )
@@ -92,10 +93,9 @@ _MAX_STRINGS = 500_000
 # spaCy's suffixes split off a full stop only after the letters in `ALPHA`, which lacks diacritics,
 # as in Yoruba's "rẹ̀.", and scripts such as Georgian's, and they contain few of the end marks.
 _END_MARK = f"[{''.join(sorted(mark for mark in _SENTENCE_END_MARKS if not mark.isascii()))}]"
-_SUFFIXES = [
-    rf"(?<=[^\x00-\x7f])(?<![{ALPHA}])\.",
-    _END_MARK,
-]
+# The brackets of quotations from the Quran
+_BRACKET = "[\ufd3e\ufd3f]"
+_SUFFIXES = [rf"(?<=[^\x00-\x7f])(?<![{ALPHA}])\.", _END_MARK, _BRACKET]
 # Urdu text often lacks the space after a mark: "گیا۔اس".
 _END_INFIX = rf"{_END_MARK}(?=[^\W\d_])"
 # Those of these languages split off a full stop only after two letters, and in Arabic and Persian
@@ -170,7 +170,7 @@ def blank_pipeline(language: str) -> Language:
       between words, without invisible characters, and with letters for ligatures such as `ﬁ`.
     - A grapheme cluster is never split, and full stops and other marks are split off in any script.
       Chinese is split into characters, but words and numbers in other scripts are not.
-    - In English, `id` and `wed` are words, not *I'd* and *we'd*.
+    - In English, `id` and `wed` are words, not *I'd* and *we'd*. Persian words are not split.
     - A word of more than 2,000 characters is not split.
     - [sentencex](https://github.com/wikimedia/sentencex), which supports about 300 languages, finds
       the ends of sentences, also within quotation marks. The number of an item, as in "2. Stir
@@ -244,6 +244,8 @@ class _Tokenizer(DummyTokenizer):
             if nlp.lang in _STOP_SUFFIXES:
                 suffixes += _STOP_SUFFIXES[nlp.lang]
             base.suffix_search = compile_suffix_regex(suffixes).search
+            prefixes = [*(nlp.Defaults.prefixes or ()), _BRACKET]
+            base.prefix_search = compile_prefix_regex(prefixes).search
             infixes = [*(nlp.Defaults.infixes or ()), _END_INFIX]
             base.infix_finditer = compile_infix_regex(infixes).finditer
         if nlp.lang in _LEFT_OUT:

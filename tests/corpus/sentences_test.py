@@ -128,7 +128,7 @@ class TestSentenceSplitter:
         ]
 
     @pytest.mark.parametrize("language", ["am", "ar", "fa", "grc", "ht", "ti"])
-    @pytest.mark.parametrize("word", ["بَلَى", "2014", "7", "مرحبا )", 'مرحبا "'])
+    @pytest.mark.parametrize("word", ["بَلَى", "2014", "7", "مرحبا )", 'مرحبا "', "﴿ مرحبا ﴾"])
     def test_a_full_stop_is_split_off(self, language, word):
         text = word.replace(" ", "") + "."
         assert SentenceSplitter(language).split(text) == [f"{word} ."]
