@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from itertools import pairwise
 from typing import Any, Callable, Iterable, Iterator, List
 
 import numpy
@@ -56,15 +57,29 @@ _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」�
 # spaCy takes "e." for one. In these languages, they are words. The rules for Amharic contain no
 # abbreviations in Latin letters.
 _WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
+# Other languages for which sentencex has only English rules. The English abbreviations that are
+# short words in one of them, such as Swedish "det." and Latin "res.", end a sentence there.
+_has_english_rules = re.compile(
+    "af|az|et|eu|fo|ga|gd|hr|hu|id|is|la|lt|lv|ms|nb|nn|ro|sl|sq|sr|sv|tl|tr|vi"
+).fullmatch
+_SHORT_WORD = regex.compile(
+    r"""(?<![\w.'’-])
+    (?!(?:adv|capt|cf|col|drs?|etc|fr|gen|hr|ing|jr|mlle|mme|mrs?|ms|pl|prof|rev|sr|st|vs)\.)
+    \p{Ll}{2,4}(?=\.[ ]\p{Lu})""",
+    regex.VERBOSE,
+)
 # Ancient Greek has the question mark of Greek.
 _RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
 # Rules of spaCy's tokenizers that are left out. It takes "id" and "wed" for "I'd" and "we'd". Its
 # Persian rules are the words with a pronoun or "is" at their end in one treebank: they split words
-# that look like them, such as "تنش" (tension), and no words that the treebank lacks.
+# that look like them, such as "تنش" (tension), and no words that the treebank lacks. Others keep
+# the full stop at a word, such as Swedish "min" (my), because it is also an abbreviation.
 _LEFT_OUT = {
     **dict.fromkeys(_WITHOUT_ABBREVIATIONS, re.compile(r"[a-zäöü]\.")),
     "en": re.compile("[Ii]d|[Ww]ed"),
     "fa": re.compile("[\u0600-\u06ff\u200c]+"),
+    "la": re.compile(r"(?:id|non|post|pro)\."),
+    **dict.fromkeys(["nb", "nn", "sv"], re.compile(r"min\.")),
 }
 # sentencex ends a sentence within "३.५" and, mostly, after ordinals and abbreviations, as
 # in "am 8. mai" and "w 1849 r. w Krakowie". Georgian sentences begin with such letters.
@@ -290,6 +305,13 @@ class _Tokenizer(DummyTokenizer):
 def _set_sentence_starts(doc: Doc) -> Doc:
     # An end within a token does not count.
     ends = {0, *_sentence_ends(doc.text, doc.lang_ or "xx")}
+    if _has_english_rules(doc.lang_):
+        # spaCy keeps the stop of an abbreviation at its word, as in "kl. 12.30".
+        ends -= {
+            token.idx + len(token)
+            for token, after in pairwise(doc)
+            if token.text[0].isalpha() and token.text[-1] == "." and after.text[0].isdigit()
+        }
     ends_of_tokens = [0, *(token.idx + len(token) for token in doc)]
     starts = [1 if end in ends else -1 for end in ends_of_tokens[:-1]]
     values: Any = numpy.array(starts).astype(numpy.uint64)[:, None]
@@ -306,6 +328,8 @@ def _sentence_ends(text: str, language: str) -> List[int]:
         masked = _ABBREVIATION_STOP.sub("-", masked)
     if language in _ABBREVIATIONS:
         masked = _ABBREVIATIONS[language].sub("-", masked)
+    if _has_english_rules(language):
+        masked = _SHORT_WORD.sub(lambda word: len(word[0]) * "x", masked)
     ends: List[int] = []
     start = 0
     for end in _ends_of_sentencex(masked, language):

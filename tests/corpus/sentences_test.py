@@ -136,6 +136,20 @@ class TestSentenceSplitter:
     def test_a_word_of_persian_is_not_two(self):
         assert SentenceSplitter("fa").split("تنش و زیبایی خویش.") == ["تنش و زیبایی خویش ."]
 
+    @pytest.mark.parametrize(
+        ("language", "text"),
+        [
+            ("sv", "Jag vet det .|Den är min .|Så var hon .|Vi ses kl. 12.30 hos prof. Ek ."),
+            ("nb", "Vi får se .|Jeg vet det .|Vi møtte hr. Dahl kl. 12.30 i dag ."),
+            ("la", "Vidit me .|Fecit id .|Haec est res .|M. Tullius venit ."),
+            ("sl", "Reci ne .|Dr. Kos je prišel k dr. Rozman ."),
+            ("et", "Seda tegin ma .|Nii ka me .|Siis ."),
+        ],
+    )
+    def test_english_abbreviations_are_words_of_other_languages(self, language, text):
+        raw = text.replace("|", " ").replace(" .", ".")
+        assert SentenceSplitter(language).split(raw) == text.split("|")
+
     def test_a_sentence_ends_at_a_mark_without_a_space(self):
         sentences = ["وہ گیا ۔", "اس نے کہا ۔"]
         assert SentenceSplitter("ur").split("وہ گیا۔اس نے کہا۔") == sentences
