@@ -57,29 +57,44 @@ _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」�
 # spaCy takes "e." for one. In these languages, they are words. The rules for Amharic contain no
 # abbreviations in Latin letters.
 _WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
-# Other languages for which sentencex has only English rules. The English abbreviations that are
-# short words in one of them, such as Swedish "det." and Latin "res.", end a sentence there.
-_has_english_rules = re.compile(
-    "af|az|et|eu|fo|ga|gd|hr|hu|id|is|la|lt|lv|ms|nb|nn|ro|sl|sq|sr|sv|tl|tr|vi"
-).fullmatch
+# Languages in which sentencex takes many short words for abbreviations, the first ones because it
+# has only English rules for them: Swedish "det.", Latin "res.", Italian "te.", Spanish "no.", Dutch
+# "dat." They end a sentence before a capital, unless they are one of these.
+_WITH_SHORT_WORDS = (
+    "af az et eu fo ga gd hr hu id is la lt lv ms nb nn ro sl sq sr sv tl tr vi "
+    "ca da es fr it lij nl pt"
+)
 _SHORT_WORD = regex.compile(
-    r"""(?<![\w.'’-])
-    (?!(?:adv|capt|cf|col|drs?|etc|fr|gen|hr|ing|jr|mlle|mme|mrs?|ms|pl|prof|rev|sr|st|vs)\.)
-    \p{Ll}{2,4}(?=\.[ ]\p{Lu})""",
+    r"""(?<![\w.-])(?!(?:
+    adv|arch|arq|avv|bijv|capt|cfr?|col|dhr|dir|doc|dott|dra?|drs|eng|es|etc|evt|ex|fr|frk|gen
+    |geom|gral|hr|incl|ing|inkl|ir|jf|jr|lic|mlle|mme|mons|mrs?|ms|mw|on|pl|prof|rag|resp|rev
+    |sig|sra?|srta|st|vgl|vs
+    )\.)\p{Ll}{2,4}(?=\.[ ]\p{Lu})""",
     regex.VERBOSE,
 )
+_WORDS = {
+    **dict.fromkeys(_WITH_SHORT_WORDS.split(), _SHORT_WORD),
+    # "dieser Art. Das"
+    "de": regex.compile(r"\bArt(?=\. \p{Lu})"),
+}
 # Ancient Greek has the question mark of Greek.
 _RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
 # Rules of spaCy's tokenizers that are left out. It takes "id" and "wed" for "I'd" and "we'd". Its
 # Persian rules are the words with a pronoun or "is" at their end in one treebank: they split words
 # that look like them, such as "تنش" (tension), and no words that the treebank lacks. Others keep
-# the full stop at a word, such as Swedish "min" (my), because it is also an abbreviation.
+# the full stop at words that are also abbreviations, such as Dutch "dat" and Swedish "min" (my).
 _LEFT_OUT = {
     **dict.fromkeys(_WITHOUT_ABBREVIATIONS, re.compile(r"[a-zäöü]\.")),
     "en": re.compile("[Ii]d|[Ww]ed"),
     "fa": re.compile("[\u0600-\u06ff\u200c]+"),
+    "da": re.compile(r"(?:el|fem|ind|man)\."),
+    "hu": re.compile(r"(?:el|ma|út)\."),
     "la": re.compile(r"(?:id|non|post|pro)\."),
-    **dict.fromkeys(["nb", "nn", "sv"], re.compile(r"min\.")),
+    "nl": re.compile(r"(?:al|bel|best|dat|hand|kon|me|min|pan|pas|red|top|ver|vol)\."),
+    **dict.fromkeys(["nb", "nn"], re.compile(r"(?:et|min|ti|to)\.")),
+    "sl": re.compile(r"(?!(?:dr|itd|npr|oz|prof|str|ul|št)\.)[a-zčšž]{2,4}\."),
+    "sv": re.compile(r"(?:el|min|ung)\."),
+    "tr": re.compile(r"(?:bul|sok)\."),
 }
 # sentencex ends a sentence within "३.५" and, mostly, after ordinals and abbreviations, as
 # in "am 8. mai" and "w 1849 r. w Krakowie". Georgian sentences begin with such letters.
@@ -305,7 +320,7 @@ class _Tokenizer(DummyTokenizer):
 def _set_sentence_starts(doc: Doc) -> Doc:
     # An end within a token does not count.
     ends = {0, *_sentence_ends(doc.text, doc.lang_ or "xx")}
-    if _has_english_rules(doc.lang_):
+    if doc.lang_ in _WORDS:
         # spaCy keeps the stop of an abbreviation at its word, as in "kl. 12.30".
         ends -= {
             token.idx + len(token)
@@ -328,8 +343,8 @@ def _sentence_ends(text: str, language: str) -> List[int]:
         masked = _ABBREVIATION_STOP.sub("-", masked)
     if language in _ABBREVIATIONS:
         masked = _ABBREVIATIONS[language].sub("-", masked)
-    if _has_english_rules(language):
-        masked = _SHORT_WORD.sub(lambda word: len(word[0]) * "x", masked)
+    if language in _WORDS:
+        masked = _WORDS[language].sub(lambda word: len(word[0]) * "ß", masked)
     ends: List[int] = []
     start = 0
     for end in _ends_of_sentencex(masked, language):
