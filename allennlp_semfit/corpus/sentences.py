@@ -60,22 +60,29 @@ _WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
 # Languages in which sentencex takes many short words for abbreviations, the first ones because it
 # has only English rules for them: Swedish "det.", Latin "res.", Italian "te.", Spanish "no.", Dutch
 # "dat." They end a sentence before a capital, unless they are one of these.
-_WITH_SHORT_WORDS = (
-    "af az et eu fo ga gd hr hu id is la lt lv ms nb nn ro sl sq sr sv tl tr vi "
-    "ca da es fr it lij nl pt"
+_WITH_SHORT_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "af az et eu fo ga gd hr hu id is la lt lv ms nb nn ro sl sq sr sv tl tr vi "
+        "ca da es fr it lij nl pt",
+    )
 )
 _SHORT_WORD = regex.compile(
     r"""(?<![\w.-])(?!(?:
     adv|arch|arq|avv|bijv|capt|cfr?|col|dhr|dir|doc|dott|dra?|drs|eng|es|etc|evt|ex|fr|frk|gen
     |geom|gral|hr|incl|ing|inkl|ir|jf|jr|lic|mlle|mme|mons|mrs?|ms|mw|on|pl|prof|rag|resp|rev
     |sig|sra?|srta|st|vgl|vs
-    )\.)\p{Ll}{2,4}(?=\.[ ]\p{Lu})""",
+    )\.)\p{Ll}{2,4}(?=\.[ ]+\p{Lu})""",
     regex.VERBOSE,
 )
 _WORDS = {
-    **dict.fromkeys(_WITH_SHORT_WORDS.split(), _SHORT_WORD),
-    # "dieser Art. Das"
-    "de": regex.compile(r"\bArt(?=\. \p{Lu})"),
+    **dict.fromkeys(_WITH_SHORT_WORDS, _SHORT_WORD),
+    "de": regex.compile(r"\bArt(?=\. +\p{Lu})"),
+    # "me." for Maine, and units: "Bake 10 min. Stir."
+    "en": regex.compile(
+        r"(?<![\w.-])(?:art|ill|ma|may|me|miss|ok|ore|pa|ft|hrs?|lb|mi|min|mm|oz|pt|qt|sec|yd)"
+        r"(?=\. +\p{Lu})"
+    ),
 }
 # Ancient Greek has the question mark of Greek.
 _RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
@@ -320,7 +327,7 @@ class _Tokenizer(DummyTokenizer):
 def _set_sentence_starts(doc: Doc) -> Doc:
     # An end within a token does not count.
     ends = {0, *_sentence_ends(doc.text, doc.lang_ or "xx")}
-    if doc.lang_ in _WORDS:
+    if doc.lang_ in _WITH_SHORT_WORDS:
         # spaCy keeps the stop of an abbreviation at its word, as in "kl. 12.30".
         ends -= {
             token.idx + len(token)

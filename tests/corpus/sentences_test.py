@@ -144,6 +144,7 @@ class TestSentenceSplitter:
             ("la", "Vidit me .|Fecit id .|Haec est res .|M. Tullius venit ."),
             ("sl", "Reci ne .|Ni čas .|Dr. Kos je prišel k dr. Rozman ."),
             ("et", "Seda tegin ma .|Nii ka me .|Siis ."),
+            ("en", "It was me .|Susan felt ill .|Ask Dr. Lee or No . 5 .|Bake 10 min .|Stir ."),
             ("it", "Lo disse a te .|Non so .|Venne il prof. Bianchi ."),
             ("es", "Dijo que no .|Vio el mar .|El Sr. Gil vino ."),
             ("nl", "Ik weet dat .|Hij ook al .|Drs. Jansen sprak met drs. Smit ."),
