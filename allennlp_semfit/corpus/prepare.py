@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import time
 from contextlib import ExitStack, closing
 from dataclasses import asdict
@@ -30,6 +31,7 @@ VALIDATION = "validation.txt"
 CONTENTS = (f"{TRAIN}/", VALIDATION, RECORD)
 _BATCH_CHARACTERS = 1 << 17
 _SENTENCES_CHECKED = 100
+_WORD = re.compile(r"\w")
 
 
 class CorpusSummary(NamedTuple):
@@ -240,7 +242,8 @@ def _split_document(options: CorpusOptions, document: Document) -> Sentences:
         sentences: Iterable[str] = filter(None, map(normalize, paragraphs))
     else:
         split = _splitter(options.language).split
-        sentences = chain.from_iterable(map(split, paragraphs))
+        # Not the lines between sections, such as "* * *".
+        sentences = filter(_WORD.search, chain.from_iterable(map(split, paragraphs)))
     lines = [f"{sentence}\n" for sentence in sentences]
     num_words = sum(line.count(" ") + 1 for line in lines)
     return Sentences("".join(lines), len(lines), num_words, num_broken)

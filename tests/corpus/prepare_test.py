@@ -140,6 +140,12 @@ class TestText:
         assert [long_word, end, one, two] == ["x" * 10_000, "End .", "One .", "Two ."]
         assert summary.words == 100_007
 
+    def test_lines_without_words_are_left_out(self, tmp_path):
+        text = ["It rained.", "* * *", "—", '"', "7", "She left.", "Nobody saw it."] * 9
+        (tmp_path / "in.txt").write_text("\n".join(text), encoding="utf-8")
+        prepare_corpus([tmp_path / "in.txt"], tmp_path / "out")
+        assert {*lines(tmp_path / "out")} == {"It rained .", "7", "She left .", "Nobody saw it ."}
+
     def test_no_shard_is_empty(self, tmp_path):
         (tmp_path / "in.txt").write_text("One.\nTwo.\nThree.\n")
         options = CorpusOptions(validation_fraction=0.3, num_shards=200)
