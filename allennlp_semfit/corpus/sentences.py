@@ -59,7 +59,7 @@ _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」�
 _WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
 # Languages in which sentencex takes many short words for abbreviations, the first ones because it
 # has only English rules for them: Swedish "det.", Latin "res.", Italian "te.", Spanish "no.", Dutch
-# "dat." They end a sentence before a capital, unless they are one of these.
+# "dat." Before a capital, they end a sentence, except the titles and others in `_SHORT_WORD`.
 _WITH_SHORT_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -207,7 +207,7 @@ def blank_pipeline(language: str) -> Language:
       between words, without invisible characters, and with letters for ligatures such as `ﬁ`.
     - A grapheme cluster is never split, and full stops and other marks are split off in any script.
       Chinese is split into characters, but words and numbers in other scripts are not.
-    - In English, `id` and `wed` are words, not *I'd* and *we'd*. Persian words are not split.
+    - In English, `id` and `wed` are words, not *I'd* and *we'd*. Persian words keep their endings.
     - A word of more than 2,000 characters is not split.
     - [sentencex](https://github.com/wikimedia/sentencex), which supports about 300 languages, finds
       the ends of sentences, also within quotation marks. The number of an item, as in "2. Stir
