@@ -162,7 +162,11 @@ class _BoundaryTokens(torch.nn.Module):
 
     def __getitem__(self, name: str) -> torch.Tensor:
         tensor = self._buffers.get(name)
-        return torch.ones(self.size, dtype=torch.bool) if tensor is None else tensor
+        if tensor is not None:
+            return tensor
+        # Copying a mask to a GPU would wait for the GPU.
+        device = next(self.buffers()).device
+        return torch.ones(self.size, dtype=torch.bool, device=device)
 
     @property
     def size(self) -> int:

@@ -322,3 +322,8 @@ def test_boundaries_go_where_the_sentences_are():
     assert bounded.device.type == "meta"
     assert bounded.dtype == torch.float16
     assert bounded.shape == (2, 5, 10)
+
+
+def test_the_mask_of_a_boundary_is_on_the_device_of_its_vectors(lm_archive):
+    layers = open_layers(lm_archive).to("meta")
+    assert layers._start["word_mask"].device.type == "meta"
