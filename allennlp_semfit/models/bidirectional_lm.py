@@ -144,7 +144,7 @@ class BidirectionalLm(LanguageModelBase):
             "loss": self._check_finite((forward_loss + backward_loss) / 2),
             "forward_loss": forward_loss,
             "backward_loss": backward_loss,
-            "batch_weight": mask.new_tensor(num_targets, dtype=torch.float),
+            "batch_weight": mask.new_full((), num_targets, dtype=torch.float),
             "lm_embeddings": layers,
             "noncontextual_token_embeddings": embeddings,
             "mask": mask,

@@ -93,7 +93,7 @@ class MaskedLm(LanguageModelBase):
         loss = self._head(last_layer[positions], targets[positions]) / max(num_targets, 1)
         outputs = {
             "loss": self._check_finite(loss),
-            "batch_weight": mask.new_tensor(num_targets, dtype=torch.float),
+            "batch_weight": mask.new_full((), num_targets, dtype=torch.float),
             "noncontextual_token_embeddings": embeddings,
             "mask": mask,
         }
