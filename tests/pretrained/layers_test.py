@@ -1,3 +1,4 @@
+import itertools
 import shutil
 
 import pytest
@@ -6,9 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch
 from allennlp.models import load_archive
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
-from allennlp.nn.util import get_text_field_mask
 from allennlp.predictors import Predictor
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
@@ -34,6 +34,12 @@ def tensors_of(archive_file):
     return indexed_by(ElmoSemfitIndexer(archive_file), SENTENCES)
 
 
+def places_of(sentence, kind, num_start):
+    """Where the words are, or the first of their chunks of three characters."""
+    lengths = [-(-len(word) // 3) if kind == "subwords" else 1 for word in sentence]
+    return list(itertools.accumulate(lengths[:-1], initial=num_start))
+
+
 @pytest.mark.parametrize("kind", ["trained", *KINDS])
 def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_reader(
     kind, language_models
@@ -57,11 +63,7 @@ def test_the_layers_are_those_that_the_language_model_gives_sentences_of_its_rea
         words = layers.select_words(layer, tensors)
         assert words.shape == (3, 8, 12)
         for index, sentence in enumerate(SENTENCES):
-            # The boundary comes first; a chunk has three characters.
-            places = [1]
-            for word in sentence:
-                places.append(places[-1] + (-(-len(word) // 3) if kind == "subwords" else 1))
-            places.pop()
+            places = places_of(sentence, kind, num_start=1)
             assert_same_but_for_rounding(words[index, : len(places)], expected_layer[index, places])
             assert not words[index, len(places) :].any()
     assert layers.get_output_dim() == 12
@@ -113,65 +115,24 @@ class TestFrozenCharacters:
 
 
 @pytest.mark.parametrize("kind", ["fasttext", "characters", "subwords"])
-def test_no_boundary_at_all(kind, tmp_path):
-    directory = write_language_model(tmp_path / "lm", kind, start_tokens=[], end_tokens=[])
+@pytest.mark.parametrize(("start", "end"), [([], []), (["<S>", "The"], ["</s>"])])
+def test_other_boundary_tokens(kind, start, end, tmp_path):
+    directory = write_language_model(tmp_path / "lm", kind, start_tokens=start, end_tokens=end)
     layers = open_layers(directory).eval()
     tensors = tensors_of(directory)
     with torch.no_grad():
-        given = layers(tensors)
-    assert given[-1].size(1) == get_text_field_mask({"": _of_subwords(tensors)}).size(1)
-    assert layers.select_words(given[-1], tensors).shape == (3, 8, 12)
+        given = torch.stack(layers(tensors))
+    words = layers.select_words(given[-1], tensors)
+    assert words.shape == (3, 8, 12)
     predictor = Predictor.from_path(str(directory), "language_model_vectors")
+    lengths = []
     for index, sentence in enumerate(SENTENCES):
         expected = torch.tensor(predictor.predict(" ".join(sentence))["layers"])
-        found = torch.stack(given)[:, index, : expected.size(1)]
-        assert_same_but_for_rounding(found, expected)
-
-
-def _of_subwords(tensors):
-    of_words = {"word_mask", "first_subwords"} if "first_subwords" in tensors else set()
-    return {name: tensors[name] for name in tensors if name not in of_words}
-
-
-@settings(
-    max_examples=50,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(
-    sentences=st.lists(st.lists(st.integers(1, 4), max_size=5), min_size=1, max_size=4),
-    padding=st.integers(0, 2),
-    num_start=st.integers(0, 2),
-    num_end=st.integers(0, 2),
-)
-def test_a_word_has_the_vector_of_its_first_subword(
-    subword_layers, sentences, padding, num_start, num_end
-):
-    """`sentences` has the number of subwords of each word."""
-    num_words = max(map(len, sentences)) + padding
-    num_subwords = max(map(sum, sentences)) + padding
-    tensor = torch.randn(len(sentences), num_start + num_subwords + num_end, 3)
-    first_subwords = torch.zeros(len(sentences), num_words, dtype=torch.long)
-    word_mask = torch.zeros(len(sentences), num_words, dtype=torch.bool)
-    expected = torch.zeros(len(sentences), num_words, 3)
-    for index, lengths in enumerate(sentences):
-        first = 0
-        for word, length in enumerate(lengths):
-            first_subwords[index, word] = first
-            word_mask[index, word] = True
-            expected[index, word] = tensor[index, num_start + first]
-            first += length
-    subword_layers._start.tokens = torch.ones(num_start).long()
-    subword_layers._end.tokens = torch.ones(num_end).long()
-    # A sentence without tokens has no positions.
-    if tensor.size(1) > num_start:
-        tensors = {"word_mask": word_mask, "first_subwords": first_subwords}
-        selected = subword_layers.select_words(tensor, tensors)
-        torch.testing.assert_close(selected, expected)
-
-
-@pytest.fixture
-def subword_layers(language_models):
-    return open_layers(language_models["subwords"])
+        lengths.append(expected.size(1))
+        assert_same_but_for_rounding(given[:, index, len(start) :][:, : lengths[-1]], expected)
+        places = places_of(sentence, kind, num_start=0)
+        assert_same_but_for_rounding(words[index, : len(places)], expected[-1, places])
+    assert given.size(2) == len(start) + max(lengths) + len(end)
 
 
 @pytest.mark.parametrize("kind", ["frozen_characters", "subwords"])
