@@ -76,39 +76,32 @@ def test_without_ngrams_unknown_words_have_the_vector_of_the_unknown_word(tmp_pa
     assert compact.dim == model.dim
 
 
+SIZES = {"bucket": "1000", "minn": "3", "maxn": "6"}
+
+
 def test_an_ngram_beyond_the_stored_ones_adds_nothing(compact, tmp_path):
     tensors = load_file(compact.path)
     for name in ("buckets", "bucket_scales", "bucket_rows"):
         tensors[name] = tensors[name][:1]
     path = tmp_path / "vectors.safetensors"
-    save_file(tensors, path, {"bucket": "1000", "minn": "3", "maxn": "6"})
+    save_file(tensors, path, SIZES)
     assert not CompactFastText.open(path).get_word_vector("unheard").any()
 
 
-def test_another_file_is_refused_with_its_name(compact, tmp_path):
+@pytest.mark.parametrize(
+    ("sizes", "buckets", "message"),
+    [
+        (None, numpy.s_[:], r"cannot be read \('bucket'\)"),
+        ({**SIZES, "bucket": str(2**32)}, numpy.s_[:], "`bucket` is 4294967296"),
+        ({**SIZES, "bucket": "-1"}, numpy.s_[:], "`bucket` is -1"),
+        (SIZES, numpy.s_[1:], "tables of different lengths"),
+        (SIZES, numpy.s_[:, None], "tables of different lengths"),
+    ],
+)
+def test_another_file_is_refused_with_its_name(sizes, buckets, message, compact, tmp_path):
     path = tmp_path / "vectors.safetensors"
     tensors = load_file(compact.path)
-    save_file(tensors, path)
-    with pytest.raises(InvalidFileError, match=r"vectors.safetensors cannot be read \('bucket'\)"):
-        open_fasttext(str(path))
-    tensors["buckets"] = tensors["buckets"][1:]
-    save_file(tensors, path, {"bucket": "5", "minn": "3", "maxn": "6"})
-    with pytest.raises(InvalidFileError, match="tables of different lengths"):
-        open_fasttext(str(path))
-
-
-@pytest.mark.parametrize("bucket", [2**32, -1])
-def test_an_impossible_number_of_buckets_is_refused(bucket, compact, tmp_path):
-    path = tmp_path / "vectors.safetensors"
-    save_file(load_file(compact.path), path, {"bucket": str(bucket), "minn": "3", "maxn": "6"})
-    with pytest.raises(InvalidFileError, match=f"`bucket` is {bucket}"):
-        open_fasttext(str(path))
-
-
-def test_a_table_of_buckets_with_two_dimensions_is_refused(compact, tmp_path):
-    path = tmp_path / "vectors.safetensors"
-    tensors = load_file(compact.path)
-    tensors["buckets"] = tensors["buckets"][:, None]
-    save_file(tensors, path, {"bucket": "1000", "minn": "3", "maxn": "6"})
-    with pytest.raises(InvalidFileError, match="tables of different lengths"):
+    tensors["buckets"] = tensors["buckets"][buckets]
+    save_file(tensors, path, sizes)
+    with pytest.raises(InvalidFileError, match=f"{path} .*{message}"):
         open_fasttext(str(path))
