@@ -91,7 +91,6 @@ ERRORS = [
         "train-fasttext in.txt in.txt --force",
         "the name of the file of vectors must end in .bin",
     ),
-    ("train-svd in.txt one.txt", "one.txt: it exists; give another name, or --force"),
     ("train-svd in.txt out.txt --pca-of in.txt", "in.txt is truncated after 22 bytes"),
     ("train-svd in.txt out.txt --min-count 1", "--dim must be less than the number of words"),
     ("train-svd one.txt out.txt", "than the number of words in the table, 0, got 300; lower it"),
