@@ -30,7 +30,6 @@ def write_elmo(
     filters: Sequence[Tuple[int, int]] = ((1, 3), (2, 4)),
     num_highways: int = 1,
     character_dim: int = 4,
-    seed: int = 1,
 ) -> Tuple[Path, Path]:
     """
     Writes an ELMo of these sizes into `directory`, and returns its options file and weight file.
@@ -58,7 +57,7 @@ def write_elmo(
     }
     options_file.write_text(json.dumps(options), "utf-8")
 
-    generator = numpy.random.default_rng(seed)
+    generator = numpy.random.default_rng(1)
     num_filters = sum(number for _, number in filters)
     with h5py.File(weight_file, "w") as out:
 

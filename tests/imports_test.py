@@ -45,10 +45,6 @@ CHANGED = [
 ]
 
 
-def folder_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].replace(".py", "")
-
-
 def imported_folders(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
@@ -63,7 +59,8 @@ def imported_folders(path: Path) -> Iterator[str]:
 
 def test_imports_go_down():
     for path in MODULES:
-        allowed = ORDER[: ORDER.index(folder_of(path)) + 1]
+        folder = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        allowed = ORDER[: ORDER.index(folder) + 1]
         assert set(imported_folders(path)) <= set(allowed), path
 
 

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Sequence
+from typing import Any, Dict
 
 from allennlp.data import Token
 from allennlp.models import load_archive
@@ -36,12 +36,9 @@ def tagging_config(
     return json.loads(json.dumps(config))
 
 
-def predict(
-    archive_file,
-    words: Sequence[str] = ("The", "snow", "closed", "the", "gate"),
-    **overrides: Any,
-):
+def predict(archive_file, **overrides: Any):
     """The scores of the tags for the words of a sentence, by the model of an archive."""
+    words = ["The", "snow", "closed", "the", "gate"]
     archive = load_archive(archive_file, overrides=overrides)
     instance = archive.dataset_reader.text_to_instance([Token(word) for word in words])
     archive.dataset_reader.apply_token_indexers(instance)

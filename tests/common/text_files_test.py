@@ -62,10 +62,6 @@ def test_it_names_what_is_missing(tmp_path):
         find_text_files([""])
 
 
-def _with_line_feeds(text):
-    return io.StringIO(text, newline=None).read()
-
-
 @pytest.mark.parametrize("max_rest", [None, 4, 7])
 @given(text=st.text(st.sampled_from("aä三 \t\r\n\x1c\u3000"), max_size=60), size=st.integers(1, 9))
 @example(text="One\r\nTwo\rThree\r\r\nFour\r", size=9)
@@ -73,7 +69,8 @@ def _with_line_feeds(text):
 def test_chunks_join_to_the_file(text, size, max_rest, tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "text.txt"
     path.write_bytes(text.encode())
-    text = _with_line_feeds(text)
+    # With line feeds for other line ends.
+    text = io.StringIO(text, newline=None).read()
     limit = max_rest or 2**21
     with mock.patch.multiple(text_files, CHUNK_SIZE=size, MAX_REST=limit):
         chunks = list(read_text(path))

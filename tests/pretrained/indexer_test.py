@@ -126,13 +126,6 @@ def build(**params):
     return TokenIndexer.from_params(Params(config)["reader"]["token_indexers"]["elmo"])
 
 
-def override_in(error):
-    return json.loads(error.partition("-o '")[2].partition("'")[0])
-
-
-PLACE = "reader.token_indexers.elmo"
-
-
 @pytest.mark.parametrize(
     ("kind", "option", "missing"),
     [
@@ -158,7 +151,8 @@ def test_a_file_of_the_language_model_that_has_been_moved_can_be_exported_with_i
     assert missing in message
     # The configuration that names the file is the language model's, and not the user's.
     assert "dataset_reader" not in message
-    assert override_in(message) == {f"{PLACE}.archive_file": "/path/to/it"}
+    override = message.partition("-o '")[2].partition("'")[0]
+    assert json.loads(override) == {"reader.token_indexers.elmo.archive_file": "/path/to/it"}
     command = f"export-model {directory} FOLDER {option} PATH"
     assert f"run `allennlp {command}`, and use FOLDER" in message
     folder = str(tmp_path / "folder")

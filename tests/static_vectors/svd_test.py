@@ -129,13 +129,9 @@ def table(path):
     return read.index_to_key, read.vectors.astype(float)
 
 
-def sparse(num_rows, num_columns, seed=0):
-    values = numpy.random.RandomState(seed).rand(num_rows, num_columns)
-    return numpy.where(values > 0.7, values, 0).astype(numpy.float32)
-
-
 def test_the_vectors_are_the_svds():
-    matrix = sparse(41, 29)
+    values = numpy.random.RandomState(0).rand(41, 29)
+    matrix = numpy.where(values > 0.7, values, 0).astype(numpy.float32)
     left, values, right = numpy.linalg.svd(matrix.astype(float))
     for alpha in (0, 0.5, 1, 1.5):
         vectors, explained_share = svd._truncated_svd(csr_matrix(matrix), 7, alpha=alpha)

@@ -11,6 +11,7 @@ from argparse import Namespace
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -190,14 +191,6 @@ def interruption_after(steps):
     return stop
 
 
-def observed(calls):
-    def collate(instances):
-        calls.append(instances)
-        return allennlp_collate(instances)
-
-    return collate
-
-
 SCHEDULE = {
     "learning_rate_scheduler": {"type": "large_batch", "num_replicas": 2},
     "num_gradient_accumulation_steps": 2,
@@ -229,9 +222,9 @@ def test_a_run_killed_in_an_epoch_has_the_same_weights(data_loader, options, mon
             patch.setattr(GradientDescentTrainer, "clip_gradient", interruption_after(batches))
             with pytest.raises(InterruptedError):
                 run()
-        collated = []
+        collate = Mock(wraps=allennlp_collate)
         with monkeypatch.context() as patch:
-            patch.setattr(watched_data_loader, "allennlp_collate", observed(collated))
+            patch.setattr(watched_data_loader, "allennlp_collate", collate)
             run(recover=True)
         weights = torch.load("run/model_state_e3_b0.th")
         torch.testing.assert_close(weights, expected, rtol=0, atol=0)
@@ -239,7 +232,7 @@ def test_a_run_killed_in_an_epoch_has_the_same_weights(data_loader, options, mon
         if "num_workers" not in data_loader:
             # Without the batches that it skips.
             steps = options.get("num_gradient_accumulation_steps", 1)
-            assert len(collated) == (3 * length - batches) * steps
+            assert collate.call_count == (3 * length - batches) * steps
         resumed, in_epoch = divmod(batches, length)
         expected_metrics = copy.deepcopy(metrics)
         if in_epoch:

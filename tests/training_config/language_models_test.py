@@ -74,6 +74,17 @@ def train(config, directory):
     return train_model(Params(config), serialization_dir=directory)
 
 
+def continued(archive, config):
+    """The config of a training on other text that continues that of an archive with `config`."""
+    return evaluate(
+        CONFIGS / "continue.jsonnet",
+        LM_ARCHIVE_PATH=str(archive),
+        LM_CONFIG=config,
+        LM_TRAIN_DATA_PATH=str(TRAIN / "shard-01.txt"),
+        LM_VALIDATION_DATA_PATH=str(TRAIN / "shard-00.txt"),
+    )
+
+
 def assert_archive_scores_the_same(directory, metric, validation):
     metrics = json.loads((directory / "metrics.json").read_text("utf-8"))
     scores = evaluate_from_archive(directory / "model.tar.gz", validation)
@@ -96,14 +107,8 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
     trained = train(config_of(name), tmp_path / "trained").state_dict()
 
     archive = tmp_path / "trained" / "model.tar.gz"
-    validation = str(TRAIN / "shard-00.txt")
-    config = evaluate(
-        CONFIGS / "continue.jsonnet",
-        LM_ARCHIVE_PATH=str(archive),
-        LM_CONFIG=(tmp_path / "trained" / "config.json").read_text("utf-8"),
-        LM_TRAIN_DATA_PATH=str(TRAIN / "shard-01.txt"),
-        LM_VALIDATION_DATA_PATH=validation,
-    )
+    config = continued(archive, (tmp_path / "trained" / "config.json").read_text("utf-8"))
+    validation = config["validation_data_path"]
     # With this learning rate, only the last digits of the archive's weights change.
     config["trainer"]["optimizer"]["lr"] = 1e-9
     metric = config["trainer"]["validation_metric"].lstrip("+-")
@@ -118,10 +123,8 @@ def test_its_training_continues_on_other_text(name, workspace, tmp_path, monkeyp
 
 def test_the_continued_training_has_the_optimizer_of_any_config():
     config = {"model": {}, "trainer": {"optimizer": "adam"}}
-    names = ("LM_ARCHIVE_PATH", "LM_TRAIN_DATA_PATH", "LM_VALIDATION_DATA_PATH")
-    variables = {"LM_CONFIG": json.dumps(config), **dict.fromkeys(names, "")}
-    continued = evaluate(CONFIGS / "continue.jsonnet", **variables)
-    assert continued["trainer"]["optimizer"] == {"type": "adam", "lr": 4e-4}
+    trainer = continued("model.tar.gz", json.dumps(config))["trainer"]
+    assert trainer["optimizer"] == {"type": "adam", "lr": 4e-4}
 
 
 def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monkeypatch):
@@ -129,13 +132,7 @@ def test_the_training_of_an_exported_folder_continues(workspace, tmp_path, monke
     train(config_of("elmo_semfit"), tmp_path / "trained")
     folder = tmp_path / "folder"
     export_model(tmp_path / "trained", folder, language="en")
-    config = evaluate(
-        CONFIGS / "continue.jsonnet",
-        LM_ARCHIVE_PATH=str(folder),
-        LM_CONFIG=(folder / "config.json").read_text("utf-8"),
-        LM_TRAIN_DATA_PATH=str(TRAIN / "shard-01.txt"),
-        LM_VALIDATION_DATA_PATH=str(TRAIN / "shard-00.txt"),
-    )
+    config = continued(folder, (folder / "config.json").read_text("utf-8"))
     indexers = config["dataset_reader"]["token_indexers"]
     indexers["fasttext"]["model_path"] = str(folder / "vectors.bin")
     trainer = evaluate(path_of("elmo_semfit"))["trainer"]
