@@ -203,20 +203,12 @@ class BidirectionalLstm(BidirectionalStack):
 
     def __init__(
         self,
-        input_dim: int,
-        hidden_dim: int,
-        cell_size: int,
-        num_layers: int = 2,
-        layer_norm: bool = True,
-        dropout: float = 0.0,
         memory_cell_clip_value: Optional[float] = 3.0,
         state_projection_clip_value: Optional[float] = 3.0,
-        return_all_layers: bool = False,
         implementation: str = "auto",
+        **kwargs: Any,
     ) -> None:
-        super().__init__(
-            input_dim, hidden_dim, cell_size, num_layers, layer_norm, dropout, return_all_layers
-        )
+        super().__init__(**kwargs)
         check_choice("contextualizer.implementation", implementation, IMPLEMENTATIONS)
         clips = {
             "memory_cell_clip_value": memory_cell_clip_value,

@@ -13,8 +13,15 @@ from allennlp_semfit.modules.contextualizers.contextualizer import (
 )
 
 
+class RegisteredStack(BidirectionalStack, Seq2SeqEncoder, KnownParams):
+    """
+    A base class for stacks that a config can name. AllenNLP finds the parameters that a subclass
+    passes on as `**kwargs` only in a base class with `from_params`.
+    """
+
+
 @Seq2SeqEncoder.register("bidirectional_language_model_lstm")
-class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):
+class BidirectionalLanguageModelLstm(BidirectionalLstm, RegisteredStack):
     """
     Two independent stacks of projected LSTMs, one for each direction. At every layer, a forward
     state depends only on the current and earlier words, and a backward state only on the current
@@ -77,13 +84,6 @@ class BidirectionalLanguageModelLstm(BidirectionalLstm, Seq2SeqEncoder):
         "dropout": 0.1
     }
     ```
-    """
-
-
-class RegisteredStack(BidirectionalStack, Seq2SeqEncoder, KnownParams):
-    """
-    A base class for stacks that a config can name. AllenNLP finds the parameters that a subclass
-    passes on as `**kwargs` only in a base class with `from_params`.
     """
 
 
