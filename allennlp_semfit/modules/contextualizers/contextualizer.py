@@ -21,17 +21,12 @@ class Contextualizer(torch.nn.Module):
     max_length: Optional[int] = None
     """The length of the windows in which longer sentences are read, each without the others."""
 
-    @staticmethod
-    def check_sizes(**sizes: int) -> None:
-        """Raises a `ConfigurationError` with its key in a config if a size is less than 1."""
-        named = {f"contextualizer.{name}": size for name, size in sizes.items()}
-        check_bounds(named, at_least=1)
-
     def __init__(
         self, input_dim: int, output_dim: int, num_layers: int, return_all_layers: bool
     ) -> None:
         super().__init__()
-        self.check_sizes(input_dim=input_dim, output_dim=output_dim, num_layers=num_layers)
+        sizes = {"contextualizer.input_dim": input_dim, "contextualizer.num_layers": num_layers}
+        check_bounds(sizes, at_least=1)
         self.input_dim = input_dim
         self.output_dim = output_dim
         self.num_layers = num_layers
@@ -135,7 +130,8 @@ class BidirectionalStack(Contextualizer):
         dropout: float = 0.0,
         return_all_layers: bool = False,
     ) -> None:
-        self.check_sizes(hidden_dim=hidden_dim, cell_size=cell_size)
+        sizes = {"contextualizer.hidden_dim": hidden_dim, "contextualizer.cell_size": cell_size}
+        check_bounds(sizes, at_least=1)
         check_bounds({"contextualizer.dropout": dropout}, at_least=0, at_most=1, but_not=1)
         super().__init__(input_dim, 2 * hidden_dim, num_layers, return_all_layers)
         self._sizes = {
