@@ -145,8 +145,7 @@ class SentenceEmbedder:
         """
         batch = list(batch)
         for sentence in batch:
-            _length(sentence)
-            for word in sentence:
+            for word in check_sentence(sentence):
                 if not isinstance(word, str):
                     raise ConfigurationError(
                         f"{word!r:.50}: a word must be a string, got {type(word).__name__}; give "
@@ -260,7 +259,7 @@ class SentenceEmbedder:
         check_pooling(layers, pool)
         check_bounds({"batch_size": batch_size}, at_least=1)
         all_words = list(sentences)
-        lengths = list(map(_length, all_words))
+        lengths = [len(check_sentence(words)) for words in all_words]
         # A spaCy token may consist of spaces.
         texts = (words for words in all_words if " " in str(*words).strip())
         if {*lengths} == {1} and (text := next(texts, None)) is not None:
@@ -308,7 +307,7 @@ def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence
     window: List[Sequence[str]] = []
     num_words = 0
     for sentence in sentences:
-        length = _length(sentence)
+        length = len(check_sentence(sentence))
         num_words += length
         if window and (num_words > WINDOW_WORDS or len(window) == WINDOW_SENTENCES):
             yield window
@@ -328,10 +327,6 @@ def check_sentence(sentence: Any) -> Any:
             "words."
         )
     return sentence
-
-
-def _length(sentence: Any) -> int:
-    return len(check_sentence(sentence))
 
 
 def batches_by_length(
