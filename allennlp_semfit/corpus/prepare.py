@@ -6,7 +6,7 @@ import os
 import re
 import time
 from contextlib import ExitStack, closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -34,18 +34,19 @@ _SENTENCES_CHECKED = 100
 _WORD = re.compile(r"\w")
 
 
-class CorpusSummary(NamedTuple):
+@dataclass
+class CorpusSummary:
     """
     The size of a prepared corpus. `documents` (articles or blocks of lines), `sentences` and
     `words` include the validation text.
     """
 
-    documents: int
-    sentences: int
-    words: int
-    shards: int
-    validation_sentences: int
-    seconds: float
+    documents: int = 0
+    sentences: int = 0
+    words: int = 0
+    shards: int = 0
+    validation_sentences: int = 0
+    seconds: float = 0.0
 
 
 class CorpusWriter(ExitStack):
@@ -69,10 +70,7 @@ class CorpusWriter(ExitStack):
         self.shards: List[IO[str]] = []
         self._shard_words: List[int] = []
         self._validation_file: Optional[IO[str]] = None
-        self.documents = 0
-        self.sentences = 0
-        self.words = 0
-        self.validation_sentences = 0
+        self.summary = CorpusSummary()
 
     def add(self, lines: str, sentences: int, words: int) -> None:
         """Writes a document. `lines` contains its sentences, each with a line end."""
@@ -82,31 +80,33 @@ class CorpusWriter(ExitStack):
             if self._validation_file is None:
                 self._validation_file = self._open(VALIDATION)
             self._validation_file.write(lines)
-            self.validation_sentences += sentences
+            self.summary.validation_sentences += sentences
         else:
             shard = self._emptiest_shard()
             self.shards[shard].write(lines)
             self._shard_words[shard] += words
-        self.documents += 1
-        self.sentences += sentences
-        self.words += words
+        self.summary.documents += 1
+        self.summary.sentences += sentences
+        self.summary.words += words
 
     def _is_for_validation(self) -> bool:
         # Ignore the length of the document itself, or long documents would never be chosen.
-        if not self.documents:
+        sentences = self.summary.sentences
+        if not sentences:
             return False
-        half_a_document = self.sentences / self.documents / 2
+        half_a_document = sentences / self.summary.documents / 2
         fraction = self._validation_fraction
         if fraction is None:
             # The larger the text, the smaller the fraction that gives stable validation metrics.
-            fraction = min(7 / self.sentences**0.5, 0.05)
-        return self.validation_sentences + half_a_document <= fraction * self.sentences
+            fraction = min(7 / sentences**0.5, 0.05)
+        return self.summary.validation_sentences + half_a_document <= fraction * sentences
 
     def _emptiest_shard(self) -> int:
         if len(self.shards) < self._num_shards:
             width = max(2, len(str(self._num_shards - 1)))
             self.shards.append(self._open(f"{TRAIN}/shard-{len(self.shards):0{width}d}.txt"))
             self._shard_words.append(0)
+            self.summary.shards = len(self.shards)
             return len(self.shards) - 1
         return self._shard_words.index(min(self._shard_words))
 
@@ -164,18 +164,12 @@ def prepare_corpus(
             validation_fraction=options.validation_fraction,
         ) as writer:
             _fill(writer, sources, options, workers)
-        _check_result(writer, sources, options)
+        summary = writer.summary
+        _check_result(summary, sources, options)
         with open(writer.shards[0].name, encoding="utf-8") as shard:
             check_words(list(islice(shard, _SENTENCES_CHECKED)))
-        summary = CorpusSummary(
-            documents=writer.documents,
-            sentences=writer.sentences,
-            words=writer.words,
-            shards=len(writer.shards),
-            validation_sentences=writer.validation_sentences,
-            seconds=round(time.monotonic() - start, 1),
-        )
-        record = {"options": asdict(options), "summary": summary._asdict()}
+        summary.seconds = round(time.monotonic() - start, 1)
+        record = {"options": asdict(options), "summary": asdict(summary)}
         (directory / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return summary
 
@@ -196,22 +190,25 @@ def _fill(
             for document in chain.from_iterable(results):
                 num_broken += document.broken
                 writer.add(document.lines, document.sentences, document.words)
-                bar.set_postfix_str(f"{writer.sentences:,} sentences", refresh=False)
-                if options.max_sentences and writer.sentences >= options.max_sentences:
+                sentences = writer.summary.sentences
+                bar.set_postfix_str(f"{sentences:,} sentences", refresh=False)
+                if options.max_sentences and sentences >= options.max_sentences:
                     break
     if num_broken:
         logger.warning("Paragraphs left out because of broken markup: %s", f"{num_broken:,}")
 
 
-def _check_result(writer: CorpusWriter, sources: Sequence[Source], options: CorpusOptions) -> None:
-    if not writer.sentences:
+def _check_result(
+    summary: CorpusSummary, sources: Sequence[Source], options: CorpusOptions
+) -> None:
+    if not summary.sentences:
         names = ", ".join(source.name for source in sources[:3])
         raise ConfigurationError(
             f"There is no sentence in {names}{' and the other inputs' if sources[3:] else ''}."
         )
-    if options.validation_fraction != 0 and not writer.validation_sentences:
+    if options.validation_fraction != 0 and not summary.validation_sentences:
         raise ConfigurationError(
-            f"There is no validation text: only {writer.documents} articles, rows or blocks of "
+            f"There is no validation text: only {summary.documents} articles, rows or blocks of "
             "lines were read, and each is used as a whole. Give more text or a larger "
             "--max-sentences, a larger --validation-fraction, or 0 for no validation text."
         )
