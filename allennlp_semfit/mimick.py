@@ -28,7 +28,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from allennlp_semfit.archives.archive import Archive
-from allennlp_semfit.common.config_params import KnownParams
+from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import InvalidFileError, check_choice, check_dims
 from allennlp_semfit.common.opened import OpenedOnce
 from allennlp_semfit.common.parallel import use_one_thread_in_forks
@@ -45,7 +45,7 @@ _CACHE_SIZE = 2**16
 
 
 @DatasetReader.register("word_vectors")
-class WordVectorsReader(DatasetReader, KnownParams):
+class WordVectorsReader(DatasetReader, NamesConfigKey):
     """
     Reads a table of word vectors, such as GloVe's or word2vec's, for a `mimick` model: the
     characters and the vector of each word. The data path is a text file, plain or compressed, or a
@@ -138,7 +138,7 @@ class WordVectorsReader(DatasetReader, KnownParams):
 
 
 @Model.register("mimick")
-class Mimick(Model, KnownParams):
+class Mimick(Model, NamesConfigKey):
     """
     Learns to predict the vectors of a table from the spelling of the words ([Pinter et al.
     2017](https://aclanthology.org/D17-1010), section 3):

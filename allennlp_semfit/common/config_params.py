@@ -1,5 +1,3 @@
-"""Errors about the parameters of components that name their keys in a config."""
-
 from typing import Any, Callable, Optional
 
 from allennlp.common import FromParams, Params, Registrable
@@ -8,12 +6,12 @@ from allennlp.common.from_params import infer_params
 from allennlp_semfit.common.errors import InvalidFileError
 
 
-class KnownParams(FromParams):
+class NamesConfigKey(FromParams):
     """
-    A base class for components whose constructor passes `**kwargs` to that of its base. AllenNLP
-    accepts any parameter for such a constructor, even a misspelled one. This class must come after
-    AllenNLP's own base class. `from_params` raises a `ConfigurationError` if a parameter belongs
-    neither to the constructor nor to those of the base classes.
+    A base class for components, after AllenNLP's own base class. Errors of `from_params` name the
+    configuration key: an `InvalidFileError`, if its file is one of the parameters; and a
+    `ConfigurationError` for a parameter that belongs neither to the constructor nor to those of the
+    base classes. For a constructor with `**kwargs`, AllenNLP accepts any, even a misspelled one.
     """
 
     @classmethod
@@ -24,27 +22,17 @@ class KnownParams(FromParams):
         constructor_to_inspect: Optional[Callable] = None,
         **extras: Any,
     ) -> Any:
+        keys = {str(value): params.history + name for name, value in params.params.items()}
         # In a class with a registry, the type, and so the constructor, is not known yet.
         if cls not in Registrable._registry:
             # A constructor other than `__init__` passes its `**kwargs` on to `__init__`.
             known = {**infer_params(cls, constructor_to_inspect), **infer_params(cls, cls.__init__)}
             unknown = {name: value for name, value in params.params.items() if name not in known}
             Params(unknown, params.history).assert_empty(cls.__name__)
-        return super().from_params(params, constructor_to_call, constructor_to_inspect, **extras)
-
-
-class NamesConfigKey(FromParams):
-    """
-    A base class for components that read files. It adds the configuration key to an
-    `InvalidFileError` if its file is one of the parameters. It must come after AllenNLP's own base
-    class.
-    """
-
-    @classmethod
-    def from_params(cls, params: Params, *args: Any, **extras: Any) -> Any:
-        keys = {str(value): params.history + name for name, value in params.params.items()}
         try:
-            return super().from_params(params, *args, **extras)
+            return super().from_params(
+                params, constructor_to_call, constructor_to_inspect, **extras
+            )
         except InvalidFileError as error:
             error.key = keys.get(error.file, error.key)
             raise

@@ -14,7 +14,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
-from allennlp_semfit.common.config_params import KnownParams
+from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.text_files import (
     DEFAULT_BOUNDARY_TOKEN,
     FOLDER_WEIGHTS,
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 @DatasetReader.register("language_modeling")
-class LanguageModelingReader(DatasetReader, KnownParams):
+class LanguageModelingReader(DatasetReader, NamesConfigKey):
     """
     Reads text with one sentence per line, from any number of files, for a language model. The lines
     are sharded over the processes of distributed training and the workers of the data loader: each

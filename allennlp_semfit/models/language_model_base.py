@@ -10,7 +10,7 @@ from allennlp.modules.token_embedders import Embedding, EmptyEmbedder
 from allennlp.nn import InitializerApplicator
 
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
-from allennlp_semfit.common.config_params import KnownParams, NamesConfigKey
+from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import check_dims
 from allennlp_semfit.functional import are_other_vectors
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
@@ -18,7 +18,7 @@ from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 logger = logging.getLogger(__name__)
 
 
-class LanguageModelBase(Model, KnownParams, NamesConfigKey):
+class LanguageModelBase(Model, NamesConfigKey):
     """
     A base class for language models with any output layer. See `bidirectional_lm` for the
     parameters.

@@ -24,7 +24,7 @@ from allennlp.nn.util import dist_reduce
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
-from allennlp_semfit.common.config_params import KnownParams
+from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.data.watched_data_loader import SkippingCollator, WatchedDataLoader
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ _BATCHES_PER_METRICS = 20
 
 
 @Trainer.register("resumable", constructor="from_partial_objects")
-class ResumableTrainer(GradientDescentTrainer, KnownParams):
+class ResumableTrainer(GradientDescentTrainer, NamesConfigKey):
     """
     AllenNLP's `gradient_descent` trainer, with these differences:
 

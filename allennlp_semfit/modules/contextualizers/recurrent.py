@@ -6,14 +6,14 @@ from typing import Any, List
 import torch
 from allennlp.modules.seq2seq_encoders import Seq2SeqEncoder
 
-from allennlp_semfit.common.config_params import KnownParams
+from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.modules.contextualizers.contextualizer import (
     BidirectionalLstm,
     BidirectionalStack,
 )
 
 
-class RegisteredStack(BidirectionalStack, Seq2SeqEncoder, KnownParams):
+class RegisteredStack(BidirectionalStack, Seq2SeqEncoder, NamesConfigKey):
     """
     A base class for stacks that a config can name. AllenNLP finds the parameters that a subclass
     passes on as `**kwargs` only in a base class with `from_params`.

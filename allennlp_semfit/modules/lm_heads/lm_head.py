@@ -5,10 +5,10 @@ from allennlp.common import Registrable
 from allennlp.data import TextFieldTensors
 from allennlp.modules import TextFieldEmbedder
 
-from allennlp_semfit.common.config_params import KnownParams
+from allennlp_semfit.common.config_params import NamesConfigKey
 
 
-class LmHead(torch.nn.Module, Registrable, KnownParams):
+class LmHead(torch.nn.Module, Registrable, NamesConfigKey):
     """
     The output layer of a language model: defines the targets and computes the loss. The model
     shifts the sentences and removes the padding, so a head gets flat lists of contexts and targets.
