@@ -21,8 +21,6 @@ HIGH_BASELINE = 0.9
 
 # The number of tokens, for each dimension, from which mean and covariance are estimated.
 _MIN_TOKENS_PER_DIM = 1000
-# Below this variance, treat all targets as identical.
-_MIN_VARIANCE = 1e-12
 
 
 class VectorHeadBase(LmHead):
@@ -172,8 +170,7 @@ class TargetTransform(torch.nn.Module):
     boundary tokens included, and then stay fixed. All processes share them, and an archive contains
     them. If the text is streamed (`max_instances_in_memory`), shuffle its lines first, so that its
     start is representative. To regularize the covariance of `n` tokens, `m / n` times its mean
-    variance is added to its diagonal. If all targets are the same, whitening only scales them to
-    unit norm.
+    variance is added to its diagonal.
 
     # Parameters
 
@@ -225,10 +222,7 @@ class TargetTransform(torch.nn.Module):
         mean = means[: self.dim]
         if self.transform is not None:
             covariance = means[self.dim :].view(self.dim, self.dim) - torch.outer(mean, mean)
-            variance = covariance.trace() / self.dim
-            if variance < _MIN_VARIANCE:
-                return
-            covariance.diagonal().add_(self.dim / self.sums[0] * variance)
+            covariance.diagonal().add_(covariance.trace() / self.sums[0])
             variances, directions = torch.linalg.eigh(covariance)
             self.transform.copy_(directions * (self.dim * variances).rsqrt() @ directions.T)
         self.mean.copy_(mean)

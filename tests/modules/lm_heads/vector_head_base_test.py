@@ -80,10 +80,9 @@ def test_the_estimates_become_final_and_are_archived():
         assert torch.equal(each(targets), whitening(targets))
 
 
-@pytest.mark.parametrize("num", [0, 1, 5])
-def test_identical_targets_are_not_whitened(num):
+def test_without_targets_vectors_only_get_unit_norm():
     whitening = TargetTransform(3, True)
-    whitening.update(torch.tensor([[3.0, 0.0, 4.0], [0.0, 0.0, 0.0]])[[0] * num + [1]])
+    whitening.update(torch.zeros(1, 3))
     expected = torch.tensor([[0.6, 0.0, 0.8]])
     torch.testing.assert_close(whitening(10 * expected), expected)
 
