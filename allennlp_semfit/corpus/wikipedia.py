@@ -49,16 +49,9 @@ def read_articles(stream: IO[bytes]) -> Iterator[Document]:
     _, root = next(events)
     prefix = root.tag[: root.tag.find("}") + 1]
     page_tag, siteinfo_tag = prefix + "page", prefix + "siteinfo"
-    revision_tag = prefix + "revision"
-    revision = None
     hidden = _HIDDEN_NAMES
     for event, element in events:
         if event == "start":
-            if element.tag == revision_tag:
-                if revision is not None:
-                    # In a dump with history, a page may have thousands of revisions.
-                    revision.clear()
-                revision = element
             continue
         if element.tag == siteinfo_tag:
             hidden |= {
@@ -67,17 +60,19 @@ def read_articles(stream: IO[bytes]) -> Iterator[Document]:
                 if namespace.get("key") in _HIDDEN_KEYS and namespace.text
             }
         elif element.tag == page_tag:
-            text = "" if revision is None else _article_text(element, revision, prefix)
-            revision = None
+            text = _article_text(element, prefix)
             # With `element.clear()`, the root would keep an empty element for each page.
             root.clear()
             if text:
                 yield Document(text, hidden)
 
 
-def _article_text(page: Element, revision: Element, prefix: str) -> str:
+def _article_text(page: Element, prefix: str) -> str:
+    # In a dump with history, a page has several.
+    revision = page.find(prefix + "revision[last()]")
     if (
-        page.findtext(prefix + "ns", _ARTICLE_KEY) != _ARTICLE_KEY
+        revision is None
+        or page.findtext(prefix + "ns", _ARTICLE_KEY) != _ARTICLE_KEY
         or page.find(prefix + "redirect") is not None
         or revision.findtext(prefix + "model", "wikitext") != "wikitext"
     ):
