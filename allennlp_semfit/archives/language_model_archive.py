@@ -50,11 +50,6 @@ class LanguageModelArchive(Archive):
         return indexers
 
     @cached_property
-    def reads_fasttext(self) -> bool:
-        """Whether the indexer is `fasttext`."""
-        return type_of(self._indexers[self.input_name]) == "fasttext"
-
-    @cached_property
     def is_subword(self) -> bool:
         """Whether the tokenizer splits words into subwords."""
         tokenizer = self.config["dataset_reader"].get("tokenizer")
@@ -108,8 +103,10 @@ class LanguageModelArchive(Archive):
         self._weights = None
         moved.config = copy.deepcopy(self.config)
         if fasttext_model_path is not None:
-            self._check_reads("--fasttext-model-path", fasttext_model_path, self.reads_fasttext)
-            moved._indexers[self.input_name]["model_path"] = fasttext_model_path
+            indexer = moved._indexers[self.input_name]
+            is_fasttext = type_of(indexer) == "fasttext"
+            self._check_reads("--fasttext-model-path", fasttext_model_path, is_fasttext)
+            indexer["model_path"] = fasttext_model_path
         if tokenizer_path is not None:
             self._check_reads("--tokenizer-path", tokenizer_path, self.is_subword)
             moved.config["dataset_reader"]["tokenizer"]["model_path"] = tokenizer_path
