@@ -1,5 +1,3 @@
-"""A base class for objects that read files on demand and are opened once per process."""
-
 import os
 from contextlib import suppress
 from typing import Any, Dict, Self, Tuple, Union

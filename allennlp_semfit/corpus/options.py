@@ -1,5 +1,3 @@
-"""The options for preparing a corpus."""
-
 from dataclasses import dataclass
 from typing import Literal, Optional, get_args
 

@@ -1,5 +1,3 @@
-"""Prepares the corpus for a language model from text, datasets and Wikipedia dumps."""
-
 import json
 import logging
 import os

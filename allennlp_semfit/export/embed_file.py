@@ -1,5 +1,3 @@
-"""Writes the vectors of a file of sentences to HDF5 or `.npy`."""
-
 import json
 import logging
 import math

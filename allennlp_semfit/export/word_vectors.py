@@ -1,5 +1,3 @@
-"""Static vectors of words from a language model."""
-
 import unicodedata
 from itertools import tee
 from typing import Iterable, List, Optional, Sequence, Tuple

@@ -1,5 +1,3 @@
-"""The vectors of a fastText model in a small file."""
-
 import os
 from bisect import bisect_left
 from pathlib import Path

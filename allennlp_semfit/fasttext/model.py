@@ -1,5 +1,3 @@
-"""Word vectors of a fastText model, read from the file on demand."""
-
 import os
 import re
 import struct
