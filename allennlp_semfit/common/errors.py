@@ -42,17 +42,12 @@ class InvalidFileError(ConfigurationError):
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.file, self.found, self.remedy, self.kind, self.key)
 
-    def __str__(self) -> str:
-        return self.message
-
     @property
     def statement(self) -> str:
         """The message without the configuration key."""
         return f"{self.kind} {self.file} {self.found}. {self.remedy}".lstrip()
 
-    @property
-    def message(self) -> str:  # type: ignore[override]
-        """The text of `str(error)`."""
+    def __str__(self) -> str:
         if self.key is None:
             return self.statement
         override = json.dumps({self.key: "/path/to/it"})
