@@ -1,13 +1,13 @@
 import copy
 from functools import cached_property
-from typing import Any, List, Optional, Self, Tuple
+from typing import List, Optional, Self
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
+from allennlp.data import TokenIndexer, Tokenizer
 
 from allennlp_semfit.archives.archive import Archive
-from allennlp_semfit.common.model_config import input_names, type_of
+from allennlp_semfit.common.model_config import boundary_tokens, input_names, type_of
 
 # AllenNLP derives a text field's mask from the first tensor with the fewest dimensions. Its name is
 # not "mask", because only one indexer of a text field may have a "mask".
@@ -70,15 +70,10 @@ class LanguageModelArchive(Archive):
         is_without = type_of(self._indexers[self.input_name]) in without and not self.is_subword
         return "" if is_without else "lm_"
 
-    @cached_property
-    def boundary_tokens(self) -> Tuple[List[str], List[str]]:
+    @property
+    def boundary_tokens(self) -> List[List[str]]:
         """The start tokens and the end tokens of a sentence."""
-        params = self.config["dataset_reader"].duplicate()
-        # Without indexers and tokenizer, it opens no file.
-        params.pop("tokenizer", None)
-        params.pop("token_indexers", None)
-        reader: Any = self.build(DatasetReader, params)
-        return reader.start_tokens, reader.end_tokens
+        return boundary_tokens(self.config["dataset_reader"])
 
     def open_indexer(self) -> TokenIndexer:
         """

@@ -18,8 +18,8 @@ from allennlp_semfit.common.errors import (
     resolve_path,
 )
 from allennlp_semfit.common.initialization import weights_follow
-from allennlp_semfit.common.model_config import input_names, type_of
-from allennlp_semfit.common.text_files import DEFAULT_BOUNDARY_TOKEN, FOLDER_WEIGHTS
+from allennlp_semfit.common.model_config import boundary_tokens, input_names, type_of
+from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 from allennlp_semfit.fasttext.compact import open_fasttext
 from allennlp_semfit.fasttext.model import FastTextVectors
 from allennlp_semfit.functional import are_other_vectors
@@ -174,14 +174,10 @@ def _read_config(path: Path) -> Optional[_Config]:
         return None
     if model.get("type") != "bidirectional_lm" or reader.get("tokenizer") is not None:
         return None
-    tokens = []
-    for key in ("start_tokens", "end_tokens"):
-        value = reader.get(key)
-        tokens.append([DEFAULT_BOUNDARY_TOKEN] if value is None else list(map(str, value)))
     vectors = str(indexer["model_path"])
     if vectors != os.path.basename(vectors):
         raise ValueError(f"{_CONFIG} names the file {vectors[:60]!r}, which is not in the folder")
-    return _Config(model["contextualizer"], vectors, *tokens)
+    return _Config(model["contextualizer"], vectors, *boundary_tokens(reader))
 
 
 def _read_contextualizer(config: _Config, weights: Dict[str, torch.Tensor]) -> BidirectionalLstm:
