@@ -90,19 +90,10 @@ class TrainSvd(Command):
             "variance" if args.pca_of else "matrix's squared Frobenius norm",
             result.seconds,
         )
-        head = {
-            "target_embedder": {
-                "type": "embedding",
-                "embedding_dim": args.dim,
-                "pretrained_file": args.out_file,
-                "trainable": False,
-            },
-            "target_indexer": "tokens",
-        }
         logger.info(
-            'Next: %s in the head and "vocabulary": %s%s, as in '
+            "Next: give %s as the `pretrained_file` of the head's `target_embedder`, and %s as the "
+            "`directory` of the vocabulary, as in "
             "training_config/language_models/elmo_semfit_svd.jsonnet",
-            json.dumps(head, ensure_ascii=False)[1:-1],
-            json.dumps({"type": "from_files", "directory": args.vocabulary_dir or "DIR"}),
-            "" if args.vocabulary_dir else " with the DIR of --vocabulary-dir",
+            args.out_file,
+            args.vocabulary_dir or "that of --vocabulary-dir",
         )

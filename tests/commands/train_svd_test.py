@@ -1,4 +1,3 @@
-import json
 import logging
 import re
 from functools import partial
@@ -35,13 +34,24 @@ def test_trains_and_says_what_is_next(corpus, tmp_path, caplog):
     assert shown
 
     following = re.search(
-        'Next: ("target_embedder": .*) in the head and "vocabulary": ({.*}), as in '
-        "training_config/language_models/elmo_semfit_svd.jsonnet",
+        "Next: give (.*) as the `pretrained_file` of the .* and (.*) as the `directory` of the "
+        "vocabulary, as in training_config/language_models/elmo_semfit_svd.jsonnet",
         caplog.text,
     )
-    vocab = Vocabulary.from_params(Params(json.loads(following[2])))
-    params = {"type": "semfit", "input_dim": 3, "embedding_dim": 4}
-    params.update(json.loads(f"{{{following[1]}}}"))
+    vocab = Vocabulary.from_params(Params({"type": "from_files", "directory": following[2]}))
+    target_embedder = {
+        "type": "embedding",
+        "embedding_dim": 4,
+        "pretrained_file": following[1],
+        "trainable": False,
+    }
+    params = {
+        "type": "semfit",
+        "input_dim": 3,
+        "embedding_dim": 4,
+        "target_embedder": target_embedder,
+        "target_indexer": "tokens",
+    }
     head = LmHead.from_params(Params(params), vocab=vocab)
     fell = torch.tensor([[vocab.get_token_index("fell")]])
     targets = head.target_vectors({"tokens": {"tokens": fell}}, torch.zeros(1, 1, 5))
@@ -57,7 +67,7 @@ def test_pca_has_no_nonzeros(corpus, tmp_path, caplog):
         r"440 words in the corpus, 10 vectors, 2 dimensions with \d\d\.\d% of the variance, ",
         caplog.text,
     )
-    assert '"directory": "DIR"} with the DIR of --vocabulary-dir, as in' in caplog.text
+    assert "and that of --vocabulary-dir as the `directory`" in caplog.text
 
 
 def test_a_matrix_and_pca_exclude_each_other(corpus, capsys):
