@@ -256,10 +256,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         return self._output_dim
 
     def forward(
-        self,
-        word_mask: Optional[torch.BoolTensor] = None,
-        first_subwords: Optional[torch.LongTensor] = None,
-        **others: torch.Tensor,
+        self, word_mask: Optional[torch.BoolTensor] = None, **others: torch.Tensor
     ) -> torch.Tensor:
         """
         Takes the tensors of the `elmo_semfit` indexer by name; see its `as_padded_tensor_dict`. The
@@ -267,8 +264,8 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         zero where padded. Raises a `ConfigurationError` if the names of the tensors or the
         dimension of the vectors are not those that the language model was trained on.
         """
-        found = {"word_mask": word_mask, "first_subwords": first_subwords, **others}
-        tensors = {name: tensor for name, tensor in found.items() if tensor is not None}
+        # If there were only one parameter, AllenNLP would pass a single tensor without its name.
+        tensors = others if word_mask is None else {WORD_MASK: word_mask, **others}
         self._check(tensors)
         with torch.set_grad_enabled(self._requires_grad and torch.is_grad_enabled()):
             layers = self._language_model(tensors)
