@@ -50,21 +50,18 @@ class CorpusSummary:
 class CorpusWriter(ExitStack):
     """
     A context manager that writes documents to shards and to a validation file in an empty
-    directory. `num_shards` and `validation_fraction` are those of `CorpusOptions`.
+    directory.
 
     A document goes to the shard with the fewest words so far, so that processes that read one shard
     each have the same amount of work. For validation, whole documents are taken at regular
     intervals or, with the default fraction, at growing ones.
     """
 
-    def __init__(
-        self, directory: Path, *, num_shards: int, validation_fraction: Optional[float]
-    ) -> None:
+    def __init__(self, directory: Path, options: CorpusOptions) -> None:
         super().__init__()
         (directory / TRAIN).mkdir()
         self._directory = directory
-        self._num_shards = num_shards
-        self._validation_fraction = validation_fraction
+        self._options = options
         self.shards: List[IO[str]] = []
         self._shard_words: List[int] = []
         self._validation_file: Optional[IO[str]] = None
@@ -93,15 +90,16 @@ class CorpusWriter(ExitStack):
         if not sentences:
             return False
         half_a_document = sentences / self.summary.documents / 2
-        fraction = self._validation_fraction
+        fraction = self._options.validation_fraction
         if fraction is None:
             # The larger the text, the smaller the fraction that gives stable validation metrics.
             fraction = min(7 / sentences**0.5, 0.05)
         return self.summary.validation_sentences + half_a_document <= fraction * sentences
 
     def _emptiest_shard(self) -> int:
-        if len(self.shards) < self._num_shards:
-            width = max(2, len(str(self._num_shards - 1)))
+        num_shards = self._options.num_shards
+        if len(self.shards) < num_shards:
+            width = max(2, len(str(num_shards - 1)))
             self.shards.append(self._open(f"{TRAIN}/shard-{len(self.shards):0{width}d}.txt"))
             self._shard_words.append(0)
             self.summary.shards = len(self.shards)
@@ -156,11 +154,7 @@ def prepare_corpus(
 
     start = time.monotonic()
     with write_directory(out_dir, CONTENTS) as directory:
-        with CorpusWriter(
-            directory,
-            num_shards=options.num_shards,
-            validation_fraction=options.validation_fraction,
-        ) as writer:
+        with CorpusWriter(directory, options) as writer:
             _fill(writer, sources, options, workers)
         summary = writer.summary
         _check_result(summary, sources, options)

@@ -91,13 +91,13 @@ class TestText:
     def test_by_default_a_short_text_has_a_larger_validation_fraction(
         self, tmp_path, num_sentences, expected
     ):
-        with CorpusWriter(tmp_path, num_shards=2, validation_fraction=None) as writer:
+        with CorpusWriter(tmp_path, CorpusOptions()) as writer:
             for _ in range(num_sentences // 10):
                 writer.add(10 * "A line .\n", 10, 30)
         assert writer.summary.validation_sentences == pytest.approx(expected, rel=0.02)
 
     def test_a_document_goes_to_the_shard_with_the_fewest_words(self, tmp_path):
-        with CorpusWriter(tmp_path, num_shards=2, validation_fraction=0) as writer:
+        with CorpusWriter(tmp_path, CorpusOptions(num_shards=2, validation_fraction=0)) as writer:
             for words in (1, 9, 2, 3, 4):
                 writer.add(f"{words}\n", 1, words)
         texts = {"train/shard-00.txt": "1\n2\n3\n4\n", "train/shard-01.txt": "9\n"}
