@@ -18,10 +18,7 @@ from allennlp_semfit.fasttext.compact import open_fasttext
 
 class WordVectorIndexer(TokenIndexer, NamesConfigKey):
     """
-    Looks up the vector of each token while the data is read, so that the model needs neither a
-    table of vectors nor a vocabulary. It indexes strings and pads a whole batch at once, so that
-    `SentenceField` needs neither `Token`s nor tensors of single sentences.
-
+    A base class for indexers that look up the vector of each token while the data is read.
     `vectors` has the `dim` of the vectors, the `path` of their file, and `get_word_vectors(words)`,
     which returns an array of shape `(dim,)`, `float32`, for each word.
     """
