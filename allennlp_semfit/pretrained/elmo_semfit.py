@@ -233,7 +233,6 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         if projection_dim is not None:
             self._projection = torch.nn.Linear(self._output_dim, projection_dim)
             self._output_dim = projection_dim
-        self.train()
 
     @classmethod
     def from_params(cls, params: Params, *args: Any, **extras: Any) -> "ElmoSemfitEmbedder":
