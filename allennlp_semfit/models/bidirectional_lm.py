@@ -91,7 +91,6 @@ class BidirectionalLm(LanguageModelBase):
     @torch.no_grad()
     def _contextualize(self, changed: Optional[int]) -> Sequence[torch.Tensor]:
         """Both directions' states of three words, one of which may be changed."""
-        was_training = self._contextualizer.training
         self._contextualizer.eval()
         words = torch.linspace(-1, 1, 3 * self._contextualizer.get_input_dim()).view(1, 3, -1)
         # It may be on a GPU already, or in another precision.
@@ -99,7 +98,7 @@ class BidirectionalLm(LanguageModelBase):
         if changed is not None:
             words[:, changed] = 1.5
         layers = self._contextualizer(words, words.new_ones(1, 3, dtype=torch.bool))
-        self._contextualizer.train(was_training)
+        self._contextualizer.train()
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
         return last_layer[0].chunk(2, dim=-1)
 

@@ -73,11 +73,10 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
 
     @torch.no_grad()
     def _count_layers(self, encoder: Seq2SeqEncoder) -> int:
-        was_training = encoder.training
         encoder.eval()
         inputs = torch.zeros(1, 5, encoder.get_input_dim())
         layers = encoder(inputs, torch.ones(1, 5, dtype=torch.bool))
-        encoder.train(was_training)
+        encoder.train()
         if not isinstance(layers, (list, tuple)):
             raise ConfigurationError(
                 f"{self.name}: the `encoder` returns only its last layer. It must have the "
