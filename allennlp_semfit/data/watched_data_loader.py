@@ -173,7 +173,7 @@ class WatchedDataLoader(MultiProcessDataLoader):
 class SkippingCollator(DataCollator):
     """
     AllenNLP's default collator, but the next `num_to_skip` batches are empty: a resumed run, which
-    skips them, need not look up their vectors.
+    skips them, need not look up their vectors. A fraction counts as one batch.
     """
 
     def __init__(self) -> None:
