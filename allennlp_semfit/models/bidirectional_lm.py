@@ -133,11 +133,15 @@ class BidirectionalLm(LanguageModelBase):
         layers: Union[torch.Tensor, List[torch.Tensor]] = self._contextualizer(embeddings, mask)
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
 
-        forward_states, backward_states = last_layer.chunk(2, dim=-1)
+        forward_states, backward_states = last_layer.flatten(0, 1).chunk(2, dim=-1)
+        # On a GPU, the backward pass of an index of several tensors sorts it, in many kernels.
+        rows = left[0] * mask.size(1) + left[1]
+        forward_states = forward_states.index_select(0, rows)
+        backward_states = backward_states.index_select(0, rows + 1)
         targets = self._head.prepare_targets(source, embeddings)
         scale = 1 / max(num_targets, 1)
-        forward_loss = self._head(forward_states[left], targets[right]) * scale
-        backward_loss = self._head(backward_states[right], targets[left]) * scale
+        forward_loss = self._head(forward_states, targets[right]) * scale
+        backward_loss = self._head(backward_states, targets[left]) * scale
 
         return {
             "loss": self._check_finite((forward_loss + backward_loss) / 2),
