@@ -93,6 +93,9 @@ def count_parameters(*models: torch.nn.Module) -> int:
 
 
 def describe_commit() -> str:
-    """The commit of the code, with `-dirty` if files differ from it."""
-    command = ["git", "describe", "--always", "--dirty"]
-    return subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()
+    """The commit of the code, with `-dirty` if files other than results differ from it."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    commit = subprocess.check_output([*git, "describe", "--always"], text=True).strip()
+    unless_results = ["--", ":/", ":(exclude)results"]
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", *unless_results]).returncode
+    return f"{commit}-dirty" if changed else commit

@@ -1,4 +1,5 @@
 import json
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -56,3 +57,23 @@ def test_an_interrupted_training_has_the_record_of_what_it_read(tmp_path, monkey
     parameters = [each.numel() for each in model.parameters() if each.requires_grad]
     assert record["trainable_parameters"] == sum(parameters)
     assert (record["device"], record["commit"]) == ("cpu", "a1, b2")
+
+
+def test_results_do_not_make_a_commit_dirty(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = ("-c", "user.name=a", "-c", "user.email=a")
+        subprocess.run(["git", "-C", tmp_path, *identity, *arguments], check=True)
+
+    code, results = tmp_path / "experiments" / "a.py", tmp_path / "experiments" / "results" / "a"
+    results.parent.mkdir(parents=True)
+    monkeypatch.setattr(run_record, "__file__", str(code))
+    git("init", "-q")
+    code.write_text("1")
+    results.write_text("1")
+    git("add", ".")
+    git("commit", "-qm", "a")
+    commit = run_record.describe_commit()
+    results.write_text("2")
+    assert run_record.describe_commit() == commit
+    code.write_text("2")
+    assert run_record.describe_commit() == f"{commit}-dirty"
