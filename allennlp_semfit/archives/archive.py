@@ -59,7 +59,7 @@ class Archive:
     """
     A trained model: an archive of `allennlp train`, its serialization directory or an exported
     folder. A process reads each file once. `file` is its path or URL, as the user gave it, and
-    `identity` its local path, size and time of modification.
+    `path` the local one, without symbolic links.
 
     A subclass is for one `kind` of model, as messages call it. It has the types of `models` and of
     the dataset `reader` that the configuration may have, and the `remedy`, how to make one.
@@ -70,11 +70,10 @@ class Archive:
     reader: str
     remedy: str
 
-    def __init__(self, file: str, identity: Tuple[Path, int, int]) -> None:
+    def __init__(self, file: str, path: Path) -> None:
         self.file = file
-        self.identity = identity
+        self.path = path
         self._weights: Optional[Dict[str, torch.Tensor]] = None
-        path = identity[0]
         with unpacked(path, self.file, _EXPECTED, self.kind) as directory:
             self._earlier_vocabulary: Optional[Vocabulary] = None
             self.config = self._read_config(directory / CONFIG_NAME)
@@ -93,13 +92,13 @@ class Archive:
         path = Path(resolve_path(file, cls.remedy, cls.kind)).resolve()
         config = path / CONFIG_NAME
         stat = (config if config.is_file() else path).stat()
-        return cls._open(str(file), (path, stat.st_size, stat.st_mtime_ns))
+        return cls._open(str(file), path, stat.st_size, stat.st_mtime_ns)
 
     # A task's indexer and embedder open the same language model, which may open a MIMICK model.
     @classmethod
     @lru_cache(maxsize=4)
-    def _open(cls, *arguments: Any) -> Self:
-        return cls(*arguments)
+    def _open(cls, file: str, path: Path, *version: int) -> Self:
+        return cls(file, path)
 
     def error(self, found: str, remedy: str) -> InvalidFileError:
         """The error that something is wrong with the archive; see `InvalidFileError`."""
@@ -127,7 +126,7 @@ class Archive:
         # The weights of a compressed archive stay in memory until the first model is built.
         weights, self._weights = self._weights, None
         if weights is None:
-            with unpacked(self.identity[0], self.file, _EXPECTED, self.kind) as directory:
+            with unpacked(self.path, self.file, _EXPECTED, self.kind) as directory:
                 weights = self._read_weights(directory)
         try:
             model.load_state_dict(weights)
@@ -197,7 +196,7 @@ class Archive:
                 raise self.error(f"has a {key} of type {found!r}", f"It must be a {names}.")
         if not (path.parent / FOLDER_WEIGHTS).exists():
             return config
-        if not self.identity[0].is_dir():
+        if not self.path.is_dir():
             raise self.error("is a packed folder of `export-model`", "Unpack it; give the folder.")
 
         def locate(value: str) -> str:

@@ -114,7 +114,8 @@ def _as_json(found: Neighborhood, sentences: _Sentences) -> str:
 
 def _as_text(found: Neighborhood, sentences: _Sentences) -> str:
     lines = [f"       {_in_context(found.occurrence, sentences)}"]
-    for title, neighbors in (("the same word", found[1]), ("other words", found[2])):
+    titled = {"the same word": found.same_word, "other words": found.other_words}
+    for title, neighbors in titled.items():
         lines.append(f"  {title}:{'' if neighbors else ' none'}")
         lines += (f"{cosine:6.2f} {_in_context(near, sentences)}" for near, cosine in neighbors)
     return "\n".join(lines) + "\n\n"

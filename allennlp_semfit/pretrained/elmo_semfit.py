@@ -66,7 +66,7 @@ class ElmoSemfitIndexer(TokenIndexer, NamesConfigKey):
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
         self.archive_file = archive.file
-        self.archive_identity = archive.identity
+        self.archive_path = archive.path
         self.config_key = ""
         self._indexer = archive.open_indexer()
         # `Any`, because `Tokenizer` does not declare `intra_word_tokenize`.
@@ -215,7 +215,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         super().__init__()
         archive = LanguageModelArchive.open(archive_file)
         self._archive_file = archive.file
-        self._archive_identity = archive.identity
+        self._archive_path = archive.path
         self._language_model = LanguageModelLayers(archive, archive.build_model())
         num_layers = self._language_model.num_layers
         if not requires_grad:
@@ -242,8 +242,8 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         gc.collect()
         name = _name_in(key)
         indexers = [each for each in _built.values() if name and _name_in(each.config_key) == name]
-        identities = [each.archive_identity for each in indexers]
-        if indexers and embedder._archive_identity not in identities:
+        paths = [each.archive_path for each in indexers]
+        if indexers and embedder._archive_path not in paths:
             raise ConfigurationError(
                 f"`{indexers[-1].config_key}archive_file` is {indexers[-1].archive_file}, but "
                 f"`{key}archive_file` is {embedder._archive_file}. Give both the same language "
