@@ -102,7 +102,8 @@ def test_the_error_is_at_most_twice_that_of_the_plain_path(
 
 
 def test_more_sentences_than_programs_of_a_kernel(monkeypatch):
-    layers = layers_of(1, 5, 6)
+    # Narrow clips can make the values of a state nearly equal. To normalize them multiplies errors.
+    layers = layers_of(1, 5, 6, clips=(None, None))
     device = device_for("triton", monkeypatch)
     inputs = torch.randn(1, 2 * 33, 5, device=device)
     check_errors(*both_ways([2] * 33), layers.to(device), inputs, torch.float32)
