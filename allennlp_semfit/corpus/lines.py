@@ -85,7 +85,8 @@ _FRAMES = [
     _Frame(_starts_with(r"WEBVTT|[\d:.,]+ --> "), 0.1, "subtitles", _NUMBERS, may_be_first=True),
     _Frame(_starts_with(r"\d+$|[\d:.,]+ --> "), 0.3, "numbered lines", _NUMBERS),
     _Frame(
-        _starts_with(r".*\s(?:O|[BIES]-\w+)$"),
+        # The time of `.*\s(?:…)$` would be quadratic in the length of a line.
+        _starts_with(r".*+(?<=\s(?:O|[BIES]-\w+))$"),
         0.5,
         "tagged words",
         "Write the words of each sentence in one line, and add --already-tokenized.",

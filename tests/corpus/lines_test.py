@@ -221,3 +221,8 @@ def test_csv_with_line_breaks_in_fields_is_not_text():
     rows = [f'{i},"Gene {i}, its role","A.\nB {i}, and c.\nD."' for i in range(20)]
     with pytest.raises(ConfigurationError, match="a table"):
         check_text("a", "\n".join(["id,title,abstract", *rows]).split("\n"))
+
+
+@pytest.mark.usefixtures("fail_instead_of_hanging")
+def test_a_book_in_one_line_takes_linear_time():
+    check_text("a", ["It was so. " * 400_000])
