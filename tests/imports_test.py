@@ -2,37 +2,19 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Iterator
 
 import allennlp_semfit
+from tests import ROOT
 
 PACKAGE = Path(allennlp_semfit.__file__).parent
-# A folder may import from those before it, and from itself.
-ORDER = (
-    "functional",
-    "common",
-    "patches",
-    "archives",
-    "fasttext",
-    "corpus",
-    "static_vectors",
-    "data",
-    "training",
-    "modules",
-    "models",
-    "mimick",
-    "predictors",
-    "pretrained",
-    "export",
-    "analysis",
-    "integrations",
-    "commands",
-    "plugin",
-    "__init__",
-)
+# A folder may import from those before it in the table of CONTRIBUTING.md, and from itself.
+TABLE = re.findall(r"^\| (`.*?) \|", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
+ORDER = [*re.findall(r"`(\w+)", " ".join(TABLE)), "plugin", "__init__"]
 MODULES = sorted(PACKAGE.rglob("*.py"))
 # What the plugin changes in AllenNLP.
 CHANGED = [
