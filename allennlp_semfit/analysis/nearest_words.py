@@ -40,9 +40,9 @@ class WordScorer:
     """
     The score of a word in a context is the negated loss of the language model, a
     `bidirectional_lm`, for that word, up to a term that is the same for all words: its
-    log-likelihood with a softmax, its negated distance with `semfit`, the cosine with
-    `contrastive`. Scores are comparable only within one context. The likelihood of `@@UNKNOWN@@` is
-    divided equally among the out-of-vocabulary words.
+    log-likelihood with a softmax, its negated distance with `semfit`. With `contrastive` and any
+    other head that predicts word vectors, it is the cosine. Scores are comparable only within one
+    context. The likelihood of `@@UNKNOWN@@` is divided equally among the out-of-vocabulary words.
 
     Raises a `ConfigurationError` if the language model does not read words, has no boundary tokens,
     or predicts neither word vectors nor classes.
