@@ -5,7 +5,9 @@ import fasttext
 import pytest
 from allennlp.common import logging as common_logging
 
+from allennlp_semfit.commands import train
 from tests.commands import running
+from tests.training_config.language_models_test import CONFIGS, evaluate
 
 run = partial(running.run, "train-fasttext")
 
@@ -63,6 +65,16 @@ def test_the_next_command_is_that_of_the_directory(
     if in_memory == 320:
         shuffle = ""
     assert f"Next: {shuffle}echo '{config}' > mine.jsonnet && allennlp train" in caplog.text
+
+
+def test_its_epochs_are_those_of_the_main_config():
+    config = evaluate(CONFIGS / "elmo_semfit.jsonnet")
+    loader = config["data_loader"]
+    assert loader["batches_per_epoch"] == train._BATCHES_PER_EPOCH
+    # With 25 words in a sentence
+    sentences = loader["batches_per_epoch"] * loader["batch_sampler"]["batch_size"]
+    assert 25 * sentences == train._WORDS_PER_EPOCH
+    assert config["trainer"]["num_epochs"] == train._NUM_EPOCHS
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

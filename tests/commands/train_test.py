@@ -6,6 +6,7 @@ import pytest
 from allennlp.commands.train import train_model_from_file
 from allennlp.data.data_loaders.multiprocess_data_loader import WorkerError
 
+from allennlp_semfit.commands.show_training import describe_training
 from tests import FIXTURES
 
 CONFIG = str(FIXTURES / "language_model.jsonnet")
@@ -28,6 +29,8 @@ def test_training_learns_something(tmp_path):
     assert metrics["best_validation_cosine"] > first["validation_cosine"]
     assert first["validation_cosine"] > 0.9 * first["validation_baseline_cosine"]
     assert metrics["training_cosine"] > metrics["training_baseline_cosine"]
+    # The fixtures are little text.
+    assert "WARNING: a baseline above" in describe_training(str(tmp_path / "run"))
 
 
 def test_the_error_of_a_worker_names_the_file(tmp_path):
