@@ -91,7 +91,7 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
         old.mkdir()
         for name in reversed(contents):
             if (path / name).exists():
-                os.replace(path / name, old / name.rstrip("/"))
+                os.replace(path / name, old / name)
         for name in contents:
             if (new / name).exists():
                 os.replace(new / name, path / name)
