@@ -129,7 +129,7 @@ _LEFTOVER_PUNCTUATION = re.compile(
 _NO_SENTENCE = re.compile(r"[|,)\]]|\{\||\.(?![\w.])")
 _SENTENCE_END = regex.compile(f"{SENTENCE_END}$")
 _LETTER = re.compile(r"[^\W\d_]")
-_FILE = re.compile(r"[^:].*:.*\.(jpe?g|png|svg|gif|tiff?|og[gav]|web[mp]|pdf|djvu|mp[34]|wav)$")
+_FILE = re.compile(r"[^:]+:.*\.(jpe?g|png|svg|gif|tiff?|og[gav]|web[mp]|pdf|djvu|mp[34]|wav)$")
 # A link to another wiki, in contrast to a title such as "CSI: Miami".
 _OTHER_WIKI = re.compile(r"([a-z]{2,3}|simple)(-[a-z-]+)?:(?! )")
 # A line break within a paragraph, which is displayed as a space.
