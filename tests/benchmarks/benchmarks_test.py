@@ -16,6 +16,7 @@ from benchmarks import (
     ner_step,
     output_layers,
     semfit_head,
+    training_loop,
 )
 from benchmarks.models import build_batch, build_language_model, training_step
 
@@ -52,8 +53,9 @@ def run(tmp_path, monkeypatch):
         (semfit_head, "--batch-size 2 --num-words 4 --size small", 2),
         (loader, "--num-words 12000 --step --size small", 3 * 3),
         (ner_step, "--size small --batch-size 3 --num-words 5", 2),
+        (training_loop, "--batch-size 3 --num-batches 4", 2),
     ],
-    ids=["models", "contextualizer", "semfit_head", "loader", "ner_step"],
+    ids=["models", "contextualizer", "semfit_head", "loader", "ner_step", "training_loop"],
 )
 def test_a_small_run(module, arguments, num_candidates, run, monkeypatch):
     monkeypatch.setattr(loader, "NUM_TYPES", 1000)
