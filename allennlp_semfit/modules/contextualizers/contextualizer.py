@@ -243,7 +243,8 @@ def _pack_indices(mask: torch.BoolTensor) -> Tuple[torch.Tensor, List[int]]:
     if not sort:
         return index.flatten(1), [num_sentences] * length
     is_word = mirrored >= 0
-    return index[:, is_word], [size for size in is_word.sum(dim=1).tolist() if size]
+    sizes = is_word.sum(dim=1)
+    return index[:, is_word], sizes[sizes > 0].tolist()
 
 
 def _unpack(states: torch.Tensor, index: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
