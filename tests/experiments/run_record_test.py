@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 from types import SimpleNamespace
 
@@ -60,6 +61,9 @@ def test_an_interrupted_training_has_the_record_of_what_it_read(tmp_path, monkey
 
 
 def test_results_do_not_make_a_commit_dirty(tmp_path, monkeypatch):
+    # It may ask for hooks or signatures.
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+
     def git(*arguments):
         identity = ("-c", "user.name=a", "-c", "user.email=a")
         subprocess.run(["git", "-C", tmp_path, *identity, *arguments], check=True)
