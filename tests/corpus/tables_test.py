@@ -42,7 +42,8 @@ def csv(separator):
 CONTENTS = [
     json_lines(),
     "\ufeff" + json_lines(),
-    json_lines().replace("\n", "\r\n"),
+    # With blank lines
+    json_lines().replace("\n", "\r\n \r\n\r\n"),
     json.dumps(ROWS, indent=2),
     # The lines of a dump for search engines
     json_lines([{"index": {"_id": "1"}}, *ROWS, {"index": {"_id": "2"}}]),
@@ -93,9 +94,9 @@ def test_other_columns_are_not_decoded(tmp_path):
 
 def test_bytes_are_text(tmp_path):
     columns = datasets.Features({"text": datasets.Value("binary")})
-    rows = [{"text": text.encode()} for text in TEXTS]
+    rows = [{"text": text} for text in (*map(str.encode, TEXTS), b"caf\xe9")]
     datasets.Dataset.from_list(rows, features=columns).to_parquet(tmp_path / "rows")
-    assert read(tmp_path / "rows", field="text") == TEXTS
+    assert read(tmp_path / "rows", field="text") == [*TEXTS, "caf\N{REPLACEMENT CHARACTER}"]
 
 
 def test_quotes_of_a_tsv_file_are_text(tmp_path):

@@ -174,8 +174,13 @@ class TestLanguage:
         self, home, no_spacy_model, tmp_path, caplog
     ):
         export_model(home / "lm", tmp_path / "lm")
+        summary = json.loads((home / "corpus" / "corpus.json").read_text())["summary"]
         shutil.rmtree(home / "corpus")
-        assert "\nlanguage: en\n" in (tmp_path / "lm" / "README.md").read_text()
+        card = (tmp_path / "lm" / "README.md").read_text()
+        assert "\nlanguage: en\n" in card
+        assert f"| training text | `{home / 'corpus' / 'train'}` |\n" in card
+        size = f"{summary['sentences']} sentences, {summary['words']} words"
+        assert f"| size of the text | {size} |\n" in card
         export_task(home / "tagger", tmp_path / "task", language_model=str(tmp_path / "lm"))
         assert words_of(tmp_path / "task", self.SENTENCE) == self.WORDS["en"]
         assert "The language of the text" not in caplog.text
