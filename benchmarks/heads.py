@@ -64,7 +64,7 @@ def training_step(
 
     def make_step(batch_size: int) -> Callable[[], None]:
         inputs = torch.randn(batch_size, num_words, model.input_dim, device=device)
-        # As gradients for the layers below would be.
+        # With `--alone`, stands in for the gradients of the layers below.
         inputs.requires_grad_(model.lstm is None)
         classes = sample_classes(num_classes, batch_size * num_words)
 

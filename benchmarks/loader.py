@@ -33,10 +33,10 @@ from benchmarks.models import EMBEDDING_DIMS, SIZES, build_language_model
 from benchmarks.reporting import Timings, argument_parser, parse_arguments, report, time_interleaved
 from benchmarks.synthetic import sample_classes, word_for_class
 
-# Words of the vocabulary of the text.
+# The number of different words in the text.
 NUM_TYPES = 50_000
 BATCH_SIZE = 64
-# That a loader, or each of its workers, sorts by length at once.
+# The number of batches that a loader, or each of its workers, sorts by length at once.
 BATCHES_AT_ONCE = 8
 # Timings are for this number of words, whatever the size of the text.
 UNIT = 100_000
@@ -87,7 +87,7 @@ def time_loader(loader: MultiProcessDataLoader) -> float:
         end = time.perf_counter()
         if number == num_started:
             start = end
-    # Not the end of the loop, which waits for that of the workers.
+    # The end of the loop does not count, because it waits for the workers to end.
     return (end - start) * UNIT / num_words
 
 

@@ -50,7 +50,7 @@ SIZES = {"small": "elmo_semfit.jsonnet", "paper": "one_billion_word/elmo_semfit.
 EMBEDDING_DIMS = {"small": 100, "paper": 300}
 
 
-# Of a process that measures memory, this may be the main module, too.
+# In a process that measures memory, this module may be imported twice, once as the main module.
 @Seq2SeqEncoder.register("elmo_lstm", exist_ok=True)
 class ElmoLstmEncoder(Contextualizer, Seq2SeqEncoder):
     """AllenNLP's `ElmoLstm` as a contextualizer, "elmo_lstm"."""
@@ -217,8 +217,8 @@ def main() -> None:
     models: Dict[str, BidirectionalLm] = {}
     for name in args.candidates:
         logger.info("Building %s", name)
-        # To save memory, a model is the same in both precisions.
-        # On a GPU, a change of the precision would capture all CUDA graphs again.
+        # To save memory, both precisions share a model, except on a GPU, where each change of the
+        # precision would capture all CUDA graphs again.
         same = device.type == "cpu" and models.get(name.replace(", bfloat16", ""))
         models[name] = same or build_language_model(name, args.vocabulary, args.size).to(device)
     # Shared parameters occur only once.

@@ -29,7 +29,7 @@ from benchmarks.synthetic import sample_classes, word_for_class, write_fasttext
 from tests.elmo_weights import ORIGINAL_SIZES, write_elmo
 
 TASK = Path(__file__).parent.parent / "training_config" / "tasks" / "ner.jsonnet"
-# That of the task's config.
+# The dimension in the task's config.
 LANGUAGE_MODEL_DIM = 2 * 128
 
 

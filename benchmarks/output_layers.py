@@ -97,6 +97,6 @@ def targets_for(
     if vectors is None:
         words, classes = classes.unique(return_inverse=True)
         vectors = torch.randn(len(words), FASTTEXT_DIM)
-    # As one sentence. Number 0 is padding.
+    # All classes as one sentence. Index 0 is padding.
     source = {"tokens": {"tokens": classes.unsqueeze(0).to(device) + 1}}
     return head.prepare_targets(source, vectors[classes].unsqueeze(0).to(device))[0]

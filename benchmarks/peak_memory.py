@@ -29,8 +29,8 @@ def import_in_fork_server() -> None:
 
 def measure_peak_memory(*args: Any, **kwargs: Any) -> PeakMemory:
     """`_measure` in a separate process."""
-    # A fork server starts processes quickly and with little memory. What it
-    # imports may use the GPU, and then its forks cannot.
+    # A fork server starts processes quickly and with little memory. If its imports use the GPU, its
+    # forks cannot.
     method = "forkserver" if kwargs["device"].type == "cpu" else "spawn"
     with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
         return pool.submit(_measure, *args, **kwargs).result()

@@ -1,7 +1,7 @@
-// The word representation of a task's model: what WORD_REPRESENTATION says in place of the `elmo_semfit` entries of
+// The word representation of a task's model: WORD_REPRESENTATION chooses what replaces the `elmo_semfit` entries of
 // `training_config/tasks/`. Each has `indexers`, `embedders` and the dimension of its vectors, `dim`.
 //
-//   elmo_semfit           a language model of ours        LM_ARCHIVE_PATH
+//   elmo_semfit           one of our language models      LM_ARCHIVE_PATH
 //   fasttext              static vectors                  FASTTEXT_MODEL_PATH
 //   elmo_semfit_fasttext  both, side by side
 //   fasttext_300d         vectors of 300 dimensions
@@ -29,7 +29,7 @@ local representations = {
   elmo_semfit_fasttext: self.fasttext { dim: 2 * 128 + 100 },
   minilm: {
     indexers: { transformer: transformer },
-    // A scalar mix of the layers but the embeddings.
+    // A scalar mix of all layers except the embeddings.
     embedders: { transformer: transformer { train_parameters: false, last_layer_only: false } },
     dim: 384,
   },

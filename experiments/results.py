@@ -34,7 +34,7 @@ REPRESENTATIONS = {
     "elmo_semfit_larger": "ELMo-S, 512 cells",
     "minilm": "MiniLM-L6, frozen",
 }
-# Those of the other configs in `training_config/language_models/`.
+# The titles of the other configs in `training_config/language_models/`.
 CONFIGS = {
     "elmo_semfit_whitened": "whitened targets",
     "elmo_semfit_l2": "distance `l2`",

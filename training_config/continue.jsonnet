@@ -8,7 +8,7 @@
 local trained = std.parseJson(std.extVar('LM_CONFIG'));
 local archive = std.extVar('LM_ARCHIVE_PATH');
 
-// An exported folder does not have the settings of its training, and not every archive has these.
+// For exported folders, which do not store the settings of their training, and archives that lack some of these.
 local defaults = {
   type: 'resumable',
   validation_data_loader: { batch_size: 64 },
@@ -32,10 +32,10 @@ defaults + trained + {
     num_epochs: 5,
     // `"adam"` abbreviates `{ type: 'adam' }`. A fourth of the highest rate of training_config/elmo_semfit.jsonnet.
     optimizer: (if std.isString(optimizer) then { type: optimizer } else optimizer) { lr: 4e-4 },
-    // Up in the first tenth of the steps, then down to a 32nd.
+    // The learning rate rises in the first tenth of the steps, then falls to a 32nd.
     learning_rate_scheduler: { type: 'slanted_triangular' },
   },
   distributed:: null,
-  // An exported folder stores it; it is no key of a training.
+  // An exported folder stores the language, which is not a key of a training config.
   language:: null,
 }

@@ -4,7 +4,7 @@
 // For text of your own, in a directory that `prepare-corpus` and `train-fasttext` wrote, train a config of one line:
 //   (import 'training_config/elmo_semfit.jsonnet') + { corpus:: 'data/mine' }
 {
-  // `::` hides a field from AllenNLP. `$.corpus` is its value, also where an importing config changes it.
+  // `::` hides a field from AllenNLP. `$.corpus` is its value, even if an importing config changes it.
   corpus:: 'data/sample',
   embedding_dim:: 100,  // of the fastText vectors
   hidden_dim:: 128,  // of each direction
@@ -32,7 +32,7 @@
     head: { type: 'semfit', input_dim: $.hidden_dim, embedding_dim: $.embedding_dim, distance: 'cosine' },
   },
   data_loader: {
-    // Sentences of similar length are in a batch. 32 sentences × 25 words = 800 words per step.
+    // The sentences of a batch have similar lengths. 32 sentences × 25 words = 800 words per step.
     batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: ['source'] },
     // An epoch is 500 steps, whatever the size of the text: 1.2 million words in all, 2.5 passes over this sample.
     batches_per_epoch: 500,

@@ -2,8 +2,8 @@
 //
 //   (import 'training_config/one_billion_word/elmo_semfit.jsonnet') + (import 'training_config/several_machines.libsonnet')
 //
-// A step has NUM_MACHINES times the words, so an epoch has fewer steps by this factor, and the peak learning rate
-// is higher by it. See docs/howto/gpus.md.
+// A step has NUM_MACHINES times as many words, so an epoch has fewer steps by this factor, and the peak learning rate
+// is higher by the same factor. See docs/howto/gpus.md.
 local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
 
 {
@@ -19,7 +19,7 @@ local num_machines = std.parseInt(std.extVar('NUM_MACHINES'));
     cuda_devices: devices,
     num_nodes: num_machines,
     primary_address: std.extVar('PRIMARY_ADDRESS'),
-    // It must be free on the first machine, and open to the others in its firewall.
+    // The port must be free on the first machine, whose firewall must open it to the others.
     primary_port: 29500,
   },
 }

@@ -9,7 +9,7 @@ from experiments.senteval import protocols
 
 logger = logging.getLogger(__name__)
 
-# Of the number of examples that a file of SentEval has. A copy may lack repeated or empty ones.
+# The share of SentEval's examples that a file must have. A copy may lack repeated or empty ones.
 _MIN_SHARE = 0.9
 
 Sentence = Tuple[str, ...]

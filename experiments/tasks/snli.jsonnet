@@ -1,4 +1,5 @@
-// 8,330 counterfactually augmented pairs, or twice as many. For so few, use less dropout and a higher learning rate.
+// 17,172 training pairs: 8,842 of SNLI's development data, and 8,330 counterfactually revised ones. For so few, use less
+// dropout and a higher learning rate.
 local words = import '../representations.libsonnet';
 
 (import '../../training_config/tasks/snli.jsonnet') + (import 'short_training.libsonnet') + {
@@ -7,7 +8,7 @@ local words = import '../representations.libsonnet';
   local dim = if words.dim == 0 then 100 else words.dim,
 
   dataset_reader+: {
-    // The augmented pairs are not tokenized. All are English.
+    // The revised pairs are not tokenized. All pairs are English.
     tokenizer: 'letters_digits',
     token_indexers+: words.indexers { [tokens]: { type: 'single_id', lowercase_tokens: true } },
   },

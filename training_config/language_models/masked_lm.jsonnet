@@ -7,8 +7,8 @@ local lstm = config.model.contextualizer;
 
 config {
   local hidden_size = 2 * $.hidden_dim,
-  // So many layers, with feed-forward layers 4 × `hidden_size` wide, would have about as many parameters as the LSTMs. Since
-  // this is no integer, `intermediate_size` differs from 4 × `hidden_size`.
+  // The number of layers that would have about as many parameters as the LSTMs, with an `intermediate_size` of
+  // 4 × `hidden_size`. This is not an integer, so `intermediate_size` makes up for the rounding.
   local size = 3 * lstm.num_layers * lstm.cell_size / (8 * $.hidden_dim),
   local num_layers = std.max(1, std.round(size)),
 
@@ -25,7 +25,7 @@ config {
         intermediate_size: std.max(hidden_size, std.round(hidden_size * (6 * size / num_layers - 2))),
         hidden_dropout_prob: lstm.dropout,
         attention_probs_dropout_prob: lstm.dropout,
-        // For vectors of longer sentences than those in training.
+        // Allows longer sentences than those in training.
         max_position_embeddings: 4096,
       },
     },

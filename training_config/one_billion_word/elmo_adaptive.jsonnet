@@ -1,5 +1,5 @@
-// ELMo-A: 196 million trainable parameters with ELMo's vocabulary of 793,471 words, 120 million of them those of the softmax,
-// as the paper reports. It does not give its cutoffs.
+// ELMo-A: 196 million trainable parameters with ELMo's vocabulary of 793,471 words, 120 million of them in the softmax,
+// as the paper reports. The paper does not give its cutoffs.
 //
 //   export ONE_BILLION_WORD=…/1-billion-word-language-modeling-benchmark-r13output
 //   export FASTTEXT_MODEL_PATH=…/crawl-300d-2M-subword.bin

@@ -3,7 +3,7 @@
 // end yet.
 //
 // For a batch of the longest sentences, the forward pass of ELMo-S saves about 17.5 GB in half precision (calculated). In the
-// paper, ELMo-A fitted a third of its sentences on a GPU, and ELMo a sixth. For smaller batches, halve `sentences_per_gpu` and
+// paper, ELMo-A fit a third as many sentences on a GPU, and ELMo a sixth. For smaller batches, halve `sentences_per_gpu` and
 // double `num_accumulated`.
 local corpus = std.extVar('ONE_BILLION_WORD');
 
