@@ -271,9 +271,9 @@ class _Tokenizer(DummyTokenizer):
         self._vocab = nlp.vocab
         self._base = base
         self._splits_on_whitespace = isinstance(base, Tokenizer)
-        # Tokenizer exceptions of some languages contain spaces.
+        # Tokenizer exceptions of some languages contain spaces. That of a space never occurs.
         self._keeps_spaces_out = self._splits_on_whitespace and not any(
-            " " in rule for rule in base.rules
+            " " in rule and not rule.isspace() for rule in base.rules
         )
         self._splits_characters = getattr(base, "segmenter", None) == "char"
         if self._splits_on_whitespace:

@@ -258,6 +258,11 @@ class TestBlankPipeline:
 
         check()
 
+    def test_words_have_the_norms_of_spacy(self):
+        # Those of plain text are spaCy's own tokens, which is faster than new ones.
+        norms = [token.norm_ for token in blank_pipeline("en")("It isn't.")]
+        assert norms == ["it", "is", "not", "."]
+
     @pytest.mark.parametrize("language", ["yo", "zh"])
     def test_it_is_saved(self, language, tmp_path):
         nlp = blank_pipeline(language)
