@@ -70,6 +70,7 @@ def test_no_size_overflows(num_replicas, warmup_steps, held, length, step):
     [
         ({"num_replicas": 0}, "learning_rate_scheduler.num_replicas must be at least 1, got 0"),
         ({"warmup_steps": 0}, "warmup_steps must be greater than 0, got 0"),
+        ({"num_replicas": 2, "warmup_steps": 31}, "warmup would take .* 62, but .* at step 60"),
         ({"warmup_steps": 8}, "warmup would take .* 32, but the decay starts at step 30"),
         ({"decay_end": 120}, "decay_end: 120; it must be greater than `decay_start`, 120"),
         ({"decay_start": -1}, "decay_start must be at least 0, got -1"),
