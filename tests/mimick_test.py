@@ -294,6 +294,6 @@ def test_a_missing_or_wrong_file_is_an_error_with_its_key(archive, tmp_path, lm_
         ((archive, "no/such.txt"), "table_path", "Table .* no/such.txt does not exist"),
         ((archive, table), "table_path", "has vectors of dimension 3, but the MIMICK .* 10"),
     ):
-        full_key = rf"that is `dataset_reader\.token_indexers\.mimick\.{key}`"
+        full_key = rf"key of this file is `dataset_reader\.token_indexers\.mimick\.{key}`"
         with pytest.raises(InvalidFileError, match=rf"{message}(?s:.)*{full_key}"):
             from_params(*files)

@@ -30,7 +30,7 @@ from allennlp_semfit.pretrained.sentence_embedder import batches_by_length
 DIRECTIONS = ("forward", "backward", "both")
 
 _UNKNOWN = 0
-# The numbers of sentences, of contexts, and of words to look up in a batch.
+# The sizes of batches of sentences, of contexts, and of words to look up.
 _SENTENCES = 256
 _CONTEXTS = 128
 _WORDS = 512
@@ -68,8 +68,8 @@ class WordScorer:
         head = model._head
         if not isinstance(head, (VectorHeadBase, SoftmaxHeadBase)):
             raise ConfigurationError(
-                f"the head is a {type(head).__name__}, which is no subclass of `VectorHeadBase` or "
-                "`SoftmaxHeadBase`; give a language model with another head"
+                f"the head is a {type(head).__name__}, which is not a subclass of `VectorHeadBase` "
+                "or `SoftmaxHeadBase`; give a language model with another head"
             )
         self._model = model.eval()
         self._reader = reader
@@ -138,7 +138,7 @@ class WordScorer:
 
     @torch.inference_mode()
     def _targets_of(self, words: Sequence[str]) -> torch.Tensor:
-        """The target of each word for the head. Shape `(len(words), ...)`."""
+        """The head's target for each word. Shape `(len(words), ...)`."""
         targets = []
         first = len(self._reader.start_tokens)
         for start in Tqdm.tqdm(range(0, len(words), _WORDS), desc="looking up words"):
@@ -168,8 +168,8 @@ class NearestWords(NamedTuple):
     """
     A `word` of a text, and what a language model expects in its place. For each of `DIRECTIONS`,
     `nearest` contains the words with the highest scores, with these scores, and `ranks` the rank of
-    the word among the candidates, from 1, or `None` if it is none of them. Words with the same
-    score all have the last of their ranks. Words are compared in Unicode's normalization form C.
+    the word among the candidates, from 1, or `None` if it is not a candidate. Words with the same
+    score all get the last of their ranks. Words are compared in Unicode's normalization form C.
     """
 
     word: str
@@ -181,9 +181,9 @@ def find_nearest_words(
     scorer: WordScorer, sentences: Sequence[Sequence[str]], *, top_k: int = 10
 ) -> Iterator[List[NearestWords]]:
     """
-    Ranks all words of the scorer at each position of the sentences, exactly, by blocks: `"forward"`
-    is by the words before the position, `"backward"` by those after it, and `"both"` by the sum of
-    the two scores. Yields a list for each sentence, with an element for each word.
+    Ranks all words of the scorer at each position of the sentences: `"forward"` by the score given
+    the words before the position, `"backward"` by the score given those after it, and `"both"` by
+    the sum of the two scores. Yields a list for each sentence, with an element for each word.
 
     # Parameters
 
@@ -211,7 +211,7 @@ def _rank(
     number: int,
     indices: Mapping[str, int],
 ) -> Iterator[NearestWords]:
-    """`indices` are those of the candidates, by their normalization form C."""
+    """`indices` maps the normalization form C of each candidate to its index."""
     forward, backward = (scorer(contexts[:, direction]) for direction in (0, 1))
     by_direction = dict(zip(DIRECTIONS, (forward, backward, forward + backward)))
     best = {name: scores.topk(number) for name, scores in by_direction.items()}

@@ -16,12 +16,12 @@ from allennlp_semfit.export.embed_file import progress_bar
 from allennlp_semfit.pretrained.pooling import Layers, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import DEFAULT_BATCH_SIZE, SentenceEmbedder
 
-# The number of occurrences with cosines in memory at a time.
+# The number of occurrences whose cosines are in memory at a time.
 _QUERIES = 64
 
 
 class Occurrence(NamedTuple):
-    """A word of a text: the indices of its line and, in that, of the word. Both start at 0."""
+    """A word of a text: the index of its line and its index in the line. Both start at 0."""
 
     line: int
     position: int
@@ -36,8 +36,8 @@ class Neighbor(NamedTuple):
 
 class Neighborhood(NamedTuple):
     """
-    The nearest neighbors of an occurrence, the nearest first: those that are the same word, upper
-    and lower case being the same, and those that are other words.
+    The nearest neighbors of an occurrence, the nearest first: those that are the same word,
+    ignoring case, and those that are other words.
     """
 
     occurrence: Occurrence
@@ -113,7 +113,7 @@ def find_occurrences(
 
 
 def _key(word: str) -> str:
-    """Upper and lower case are the same word, and so are the Unicode forms of a letter."""
+    """Words have the same key if they differ only in case or in the Unicode form of a letter."""
     # The lower case of the Turkish "İ" is an "i" with a combining dot.
     return unicodedata.normalize("NFC", word.casefold().replace("i\u0307", "i"))
 
@@ -137,9 +137,9 @@ def find_neighbors(
     sentences : `Mapping[int, Sequence[str]]`
         The output of `distinct_sentences`.
     occurrences : `Sequence[Occurrence]`
-        Items of a list in the output of `find_occurrences`.
+        Occurrences from the output of `find_occurrences`.
     layers : `Literal["all", "top", "average", "normalized"]`, optional (default = `"normalized"`)
-        How the layers are pooled: side by side (all), the last one (top), their mean (average), or
+        How the layers are pooled: concatenated (all), the last one (top), their mean (average), or
         their mean after layer normalization of each (normalized).
     top_k : `int`, optional (default = `5`)
         The maximum number of neighbors of each kind, the same word and other words.
@@ -179,9 +179,9 @@ def find_neighbors(
     vectors = torch.empty(len(places), embedder.get_sentence_dim(layers))
     end = 0
     with progress_bar("embedding", len(places)) as bar:
-        for of_words in embedder.embed_sentences(sentences.values(), batch_size):
-            start, end = end, end + of_words.shape[1]
-            vectors[start:end] = torch.from_numpy(pool_layers(of_words, layers))
+        for word_layers in embedder.embed_sentences(sentences.values(), batch_size):
+            start, end = end, end + word_layers.shape[1]
+            vectors[start:end] = torch.from_numpy(pool_layers(word_layers, layers))
             bar.update(end - start)
     vectors -= vectors.mean(dim=0)
     normalize(vectors, dim=-1, out=vectors)
@@ -195,8 +195,8 @@ def find_neighbors(
         ]
 
     found: List[Neighborhood] = []
-    for some in lazy_groups_of(occurrences, _QUERIES):
-        rows = torch.tensor([row_of[occurrence] for occurrence in some])
+    for group in lazy_groups_of(occurrences, _QUERIES):
+        rows = torch.tensor([row_of[occurrence] for occurrence in group])
         cosines = vectors[rows] @ vectors.T
         # An occurrence is not its own neighbor.
         cosines.scatter_(1, rows.unsqueeze(1), -torch.inf)
@@ -205,5 +205,5 @@ def find_neighbors(
             nearest(cosines.masked_fill(is_excluded, -torch.inf))
             for is_excluded in (~is_same, is_same)
         )
-        found += map(Neighborhood, some, same_word, other_words)
+        found += map(Neighborhood, group, same_word, other_words)
     return found

@@ -61,8 +61,9 @@ class Archive:
     folder. A process reads each file once. `file` is its path or URL, as the user gave it, and
     `path` the local one, without symbolic links.
 
-    A subclass is for one `kind` of model, as messages call it. It has the types of `models` and of
-    the dataset `reader` that the configuration may have, and the `remedy`, how to make one.
+    Each subclass is for one `kind` of model, which is its name in messages. `models` and `reader`
+    are the types of models and of dataset reader that the configuration may have, and `remedy` says
+    how to make such a file.
     """
 
     kind: str
@@ -87,7 +88,7 @@ class Archive:
     def open(cls, file: Union[str, os.PathLike]) -> Self:
         """
         Opens an archive, a serialization directory or an exported folder. Raises an
-        `InvalidFileError` if it does not exist, cannot be read, or has another model.
+        `InvalidFileError` if it does not exist, cannot be read, or has another kind of model.
         """
         path = Path(resolve_path(file, cls.remedy, cls.kind)).resolve()
         config = path / CONFIG_NAME
@@ -105,7 +106,7 @@ class Archive:
         return InvalidFileError(self.file, found, remedy, self.kind)
 
     def build_model(self) -> Model:
-        """Builds the model. The file of its indexer or tokenizer is not needed."""
+        """Builds the model. Does not need the files of its indexer and tokenizer."""
         params = self.config["model"].duplicate()
         # Remove initializers and pretrained files, which only the training needs.
         remove_keys_from_params(params)
@@ -118,11 +119,14 @@ class Archive:
         return model
 
     def build_reader(self) -> DatasetReader:
-        """Builds the dataset reader, whose files are needed."""
+        """Builds the dataset reader. Needs the files of its indexer and tokenizer."""
         return self.build(DatasetReader, self.config["dataset_reader"].duplicate())
 
     def load_weights(self, model: Model, remedy: str) -> None:
-        """Raises an `InvalidFileError` if the model has other parameters or buffers."""
+        """
+        Loads the weights into a model. Raises an `InvalidFileError` if the model has other
+        parameters or buffers.
+        """
         # The weights of a compressed archive stay in memory until the first model is built.
         weights, self._weights = self._weights, None
         if weights is None:
@@ -183,7 +187,7 @@ class Archive:
             raise self.error(f"cannot be read ({first_line(error)})", _EXPECTED) from error
         model = contents.get("model")
         if isinstance(model, dict) and model.get("type") == "from_archive":
-            # The weights are here, and the configuration of the model there.
+            # The weights are in this archive, and the model's configuration is in the earlier one.
             earlier = self.open(str(model.get("archive_file")))
             self._earlier_vocabulary = earlier.vocabulary
             contents["model"] = earlier.config["model"].as_dict(quiet=True)
@@ -259,8 +263,8 @@ def read_vocabulary(directory: Path, config: Params) -> Vocabulary:
 
 def extended(trained: Vocabulary, other: Vocabulary) -> Vocabulary:
     """
-    The vocabulary of a model that began as `from_archive`: that of its archive, extended by that of
-    its own data, which alone is in the directory and may have another order.
+    The vocabulary of a model of type `from_archive`: that of the earlier archive, extended by that
+    of the new data. The model's own directory contains only the latter, maybe in another order.
     """
     vocabulary = copy.deepcopy(trained)
     vocabulary.extend_from_vocab(other)
@@ -270,7 +274,7 @@ def extended(trained: Vocabulary, other: Vocabulary) -> Vocabulary:
 @contextmanager
 def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) -> Iterator[Path]:
     """
-    A context manager for the directory with the files of an archive, which may be one itself.
+    A context manager for the directory with the files of an archive, which may be a directory.
     `file`, `remedy` and `kind` are those of the `InvalidFileError` if it cannot be unpacked.
     """
     if path.is_dir():
@@ -290,7 +294,7 @@ def unpacked(path: Path, file: Union[str, os.PathLike], remedy: str, kind: str) 
 
 
 def map_paths(value: Any, function: Callable[[str], str], key: str = "") -> Any:
-    """A configuration with other paths: the values of keys such as `model_path` and `files`."""
+    """Applies a function to the paths in a configuration: the values of keys like `model_path`."""
     if isinstance(value, dict):
         return {key: map_paths(each, function, key) for key, each in value.items()}
     if isinstance(value, list):

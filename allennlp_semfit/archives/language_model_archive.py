@@ -62,13 +62,13 @@ class LanguageModelArchive(Archive):
     @cached_property
     def prefix(self) -> str:
         """
-        What precedes the names of the indexer's tensors in a task, because AllenNLP takes `tokens`
-        for indices into the task's vocabulary, and interprets `offsets` and `mask`. An indexer of
-        words without a vocabulary has no prefix, so that a task can also use it directly.
+        The prefix of the names of the indexer's tensors in a task. Without it, AllenNLP would take
+        `tokens` for indices into the task's vocabulary, and interpret `offsets` and `mask`. An
+        indexer of words without a vocabulary has no prefix, so a task can also use it directly.
         """
-        without = ("fasttext", "mimick", "elmo_characters")
-        is_without = type_of(self._indexers[self.input_name]) in without and not self.is_subword
-        return "" if is_without else "lm_"
+        unprefixed = ("fasttext", "mimick", "elmo_characters")
+        is_unprefixed = type_of(self._indexers[self.input_name]) in unprefixed
+        return "" if is_unprefixed and not self.is_subword else "lm_"
 
     @property
     def boundary_tokens(self) -> List[List[str]]:
@@ -90,11 +90,11 @@ class LanguageModelArchive(Archive):
 
     def with_files(self, fasttext_model_path: Optional[str], tokenizer_path: Optional[str]) -> Self:
         """
-        The same language model with other paths of its files, where they are given. Raises a
-        `ConfigurationError` if a file is given, but the language model reads none.
+        The same language model, with the paths of its files replaced by those that are given.
+        Raises a `ConfigurationError` if it reads no such file.
         """
         moved = copy.copy(self)
-        # One of the two builds the model, and then forgets the weights.
+        # Only the copy builds the model, and then releases the weights.
         self._weights = None
         moved.config = copy.deepcopy(self.config)
         if fasttext_model_path is not None:

@@ -142,7 +142,7 @@ class ExportVectors(Command):
         embedder = load_language_model(args)
         words, vectors = call(word_vectors, args, embedder=embedder, words=given, contexts=contexts)
         if file and not words:
-            # It raises an error if there are no words.
+            # Raise the error of a text without words first.
             file.summarize()
             raise ConfigurationError(
                 f"{args.words_file}: none of its {len(given):,} words occurs in {args.contexts}; "

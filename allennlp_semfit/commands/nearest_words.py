@@ -35,7 +35,7 @@ class NearestWordsCommand(Command):
     description = """Shows which words a bidirectional_lm predicts at each position of a text:
         those nearest to its prediction or, with a softmax, the most likely ones. Forward
         predicts from the preceding words, backward from the following ones, and both sums the
-        two scores. The numbers in brackets are the ranks of the word of the text. The summary at
+        two scores. The number in brackets is the rank of the text's own word. The summary at
         the end has the accuracies and the words that are most often the nearest."""
     interrupted = "the rest is not printed"
     out_of_memory = "use less text or a lower --max-words"
@@ -73,7 +73,7 @@ class NearestWordsCommand(Command):
             find_nearest_words(scorer, sentences, top_k=args.top_k),
             total=len(sentences),
             desc="finding words",
-            # On a terminal, it would be in the middle of the output.
+            # On a terminal, the bar would be in the middle of the output.
             disable=sys.stdout.isatty(),
         )
         for sentence in progress:

@@ -1,4 +1,4 @@
-"""What the commands share: their options, which are the parameters of functions, and errors."""
+"""What the commands share: options from the parameters of functions, and error handling."""
 
 import argparse
 import inspect
@@ -43,7 +43,7 @@ def exit_on_error(command: "Command") -> Iterator[None]:
     """
     try:
         yield
-        # Write the rest here, so that an error is caught and not reported at exit.
+        # Otherwise Python would flush at exit, when an error is not caught.
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has ended, as after `| head`. Python would report what it cannot flush at exit.
@@ -53,9 +53,9 @@ def exit_on_error(command: "Command") -> Iterator[None]:
         sys.exit(f"{command.name}: {error}")
     except (MemoryError, RuntimeError) as error:
         # PyTorch's errors on the CPU, and in old versions on a GPU, have no type of their own.
-        # Others name the memory, too, such as that of an illegal access.
-        is_lack = re.search("out of memory|tried to allocate", str(error))
-        if not isinstance(error, MemoryError) and not is_lack:
+        # Errors such as an illegal memory access also contain the word memory.
+        is_out_of_memory = re.search("out of memory|tried to allocate", str(error))
+        if not isinstance(error, MemoryError) and not is_out_of_memory:
             raise
         sys.exit(
             f"{command.name}: not enough memory ({first_line(error)}); {command.out_of_memory}"
@@ -71,9 +71,9 @@ class Command(Subcommand):
     """
     The base class of the commands. `help` is what `allennlp --help` shows, `function` what the
     command runs: its docstring and its parameters are the command's description and arguments.
-    `arguments` has arguments of `add_argument` that differ on the command line, by the name of the
-    parameter. `interrupted` is what to tell the user after Ctrl-C, and `out_of_memory` what to do
-    if there is not enough memory.
+    `arguments` overrides arguments of `add_argument`, by the name of the parameter. `interrupted`
+    is what to tell the user after Ctrl-C, and `out_of_memory` what to do if there is not enough
+    memory.
     """
 
     help: str
@@ -96,7 +96,7 @@ class Command(Subcommand):
         add_parameters(subparser, self.function, **self.arguments)
 
     def run(self, args: argparse.Namespace) -> None:
-        """Runs the command. What `exit_on_error` catches is shown as one line."""
+        """Runs the command. Errors that `exit_on_error` catches are shown as one line."""
         raise NotImplementedError
 
     def _run(self, args: argparse.Namespace) -> None:
@@ -105,7 +105,7 @@ class Command(Subcommand):
             common_logging.FILE_FRIENDLY_LOGGING = not sys.stderr.isatty()
             # AllenNLP logs a line for each parameter of a model's configuration.
             logging.getLogger("allennlp.common.params").setLevel(logging.WARNING)
-            # As in the files, whatever the locale; file names may have other bytes.
+            # Output is UTF-8 whatever the locale; file names may contain other bytes.
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
             self.run(args)
@@ -119,9 +119,9 @@ def add_parameters(
 ) -> None:
     """
     Adds parameters of a function, by default all that the command does not have yet, as arguments
-    of the command, for `call`. One without a default is positional. Types, choices and defaults are
-    those of the signature, help texts those of the docstring. `overrides` are other arguments of
-    `add_argument`, by the name of the parameter.
+    of the command, for `call`. A parameter without a default is positional. Types, choices and
+    defaults are those of the signature, help texts those of the docstring. `overrides` contains
+    other arguments of `add_argument`, by the name of the parameter.
     """
     parameters = inspect.signature(function).parameters
     _, help_texts = _read_docstring(function)

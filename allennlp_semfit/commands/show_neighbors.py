@@ -67,7 +67,7 @@ class ShowNeighbors(Command):
         add_language_model_options(subparser)
 
     def run(self, args: argparse.Namespace) -> None:
-        # All is checked before the model, which takes a while to load.
+        # Everything is checked before the model, which takes a while to load.
         for name in ("top_k", "max_occurrences", "max_sentences"):
             check_bounds({f"--{name.replace('_', '-')}": getattr(args, name)}, at_least=1)
         # Each once, in order.

@@ -37,14 +37,14 @@ _COSINE = _Table(
     "The baseline predicts the same vector for every word, the best for the validation text.",
 )
 _PERPLEXITY = _Table(
-    "Perplexity, which is better the lower it is:",
+    "Perplexity (lower is better):",
     {"training_perplexity": "training", "validation_perplexity": "validation"},
     "15,.2f",
     "Compare it only with that of models of the same vocabulary on the same text.",
 )
 # The contrastive head has both metrics.
 _PERPLEXITY_IN_BATCH = _PERPLEXITY._replace(
-    heading="Perplexity among the words of a batch, which is better the lower it is:",
+    heading="Perplexity among the words of a batch (lower is better):",
     note="Compare it only with that of models of the same batch size on the same text.",
 )
 
@@ -77,7 +77,7 @@ def describe_training(serialization_dir: str) -> str:
         lines += ["", table.note, *margin, ""]
     archive = os.path.join(serialization_dir, "model.tar.gz")
     has_archive = os.path.exists(archive)
-    # AllenNLP also makes an archive when a training is interrupted, but no metrics.json.
+    # When training is interrupted, AllenNLP also makes an archive, but no metrics.json.
     if not (has_archive and os.path.exists(os.path.join(serialization_dir, "metrics.json"))):
         lines += [
             "The training is incomplete. To resume it from the last checkpoint, repeat the command",
@@ -120,7 +120,8 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
     program = "allennlp"
     if not shutil.which(program) and os.path.basename(sys.argv[0]) == program:
         program = os.path.relpath(sys.argv[0])
-    # AllenNLP's own commands need it where no file names the plugin; ours are not found there.
+    # AllenNLP's own commands need this where no `.allennlp_plugins` names the plugin, and where the
+    # plugin's commands do not exist.
     plugin = "--include-package allennlp_semfit"
     text = config.get("validation_data_path")
     text = shlex.quote(text) if isinstance(text, str) and os.path.isfile(text) else "TEXT"
@@ -141,7 +142,7 @@ def _next_commands(config: Dict[str, Any], archive: str) -> List[str]:
         "The vectors of a sentence's words, all layers, as JSON:",
         '  echo \'{"sentence": "The cat sat on the mat ."}\' | '
         f"{program} predict {model} - --silent --output-file vectors.json {plugin}",
-        "Those of all sentences of a file, as HDF5:",
+        "The vectors of all sentences of a file, as HDF5:",
         f"  {program} embed {model} {text} vectors.h5",
         "As a token embedder, in a task's config:",
         f"  {json.dumps(embedder, ensure_ascii=False)}",
@@ -176,7 +177,7 @@ def _read_json(path: str) -> Dict[str, Any]:
 
 
 def _tables(epochs: List[Dict[str, Any]]) -> List[_Table]:
-    # An epoch that resumed in its middle has no training metrics.
+    # An epoch that was resumed partway has no training metrics.
     keys = set().union(*epochs)
     tables = [table for table in (_COSINE, _PERPLEXITY) if keys.intersection(table.columns)]
     return [_COSINE, _PERPLEXITY_IN_BATCH] if len(tables) == 2 else tables

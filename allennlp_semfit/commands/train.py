@@ -17,14 +17,14 @@ from allennlp_semfit.static_vectors.svd import train_svd
 
 logger = logging.getLogger(__name__)
 
-# Those of training_config/elmo_semfit.jsonnet.
+# The values of training_config/elmo_semfit.jsonnet.
 _WORDS_PER_EPOCH = 400_000
 _BATCHES_PER_EPOCH = 500
-# Of more words than one epoch reads, nine epochs score higher, or one pass if that is longer.
+# For more words than one epoch reads, nine epochs score higher; one pass may take more.
 _NUM_EPOCHS, _MIN_EPOCHS = 3, 9
-# With more, the validation after each epoch would take most of the time. Longer epochs instead.
+# With more epochs, validation would take most of the time, so the epochs are longer instead.
 _MAX_EPOCHS = 50
-# More words are streamed, in the order of the lines. In memory, each million takes 140 MB.
+# More words are streamed, in the order of the lines. In memory, a million words take 140 MB.
 _WORDS_IN_MEMORY = 100_000_000
 
 
@@ -86,7 +86,7 @@ class TrainSvd(Command):
             "" if result.num_nonzeros is None else f", {result.num_nonzeros:,} nonzeros",
             args.dim,
             100 * result.explained_share,
-            # Only the principal components are those of a centered matrix.
+            # PCA centers the matrix first, the SVD does not.
             "variance" if args.pca_of else "matrix's squared Frobenius norm",
             result.seconds,
         )
@@ -95,5 +95,5 @@ class TrainSvd(Command):
             "`directory` of the vocabulary, as in "
             "training_config/language_models/elmo_semfit_svd.jsonnet",
             args.out_file,
-            args.vocabulary_dir or "that of --vocabulary-dir",
+            args.vocabulary_dir or "the directory of --vocabulary-dir",
         )

@@ -8,10 +8,10 @@ from allennlp_semfit.common.errors import InvalidFileError
 
 class NamesConfigKey(FromParams):
     """
-    A base class for components, after AllenNLP's own base class. Errors of `from_params` name the
-    configuration key: an `InvalidFileError`, if its file is one of the parameters; and a
-    `ConfigurationError` for a parameter that belongs neither to the constructor nor to those of the
-    base classes. For a constructor with `**kwargs`, AllenNLP accepts any, even a misspelled one.
+    A base class for components, listed after AllenNLP's own base class. Errors of `from_params`
+    name the configuration key: an `InvalidFileError`, if its file is one of the parameters; and a
+    `ConfigurationError` for a parameter of neither the constructor nor those of the base classes.
+    If a constructor has `**kwargs`, AllenNLP itself accepts any parameter, even a misspelled one.
     """
 
     @classmethod

@@ -14,7 +14,7 @@ except ImportError:
 
 class InvalidFileError(ConfigurationError):
     """
-    A file of the user is missing or invalid. The message is "`kind` `file` `found`. `remedy`",
+    A user's file is missing or invalid. The message is "`kind` `file` `found`. `remedy`",
     followed by the configuration key if that is known.
 
     `file` is the path or URL, as the user gave it, and `kind` the expected kind of file, such as
@@ -52,9 +52,9 @@ class InvalidFileError(ConfigurationError):
             return self.statement
         override = json.dumps({self.key: "/path/to/it"})
         return (
-            f"{self.statement} In the configuration, that is `{self.key}`; to use another file, "
-            "even with an archive, set every key that names it, all in one -o with any other "
-            f"overrides: -o '{override}'"
+            f"{self.statement} The configuration key of this file is `{self.key}`; to use another "
+            "file, even with an archive, set every key that names this one, all in one -o with any "
+            f"other overrides: -o '{override}'"
         )
 
 
@@ -126,9 +126,9 @@ def first_line(error: BaseException) -> str:
 def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
     """
     Returns the local path of a file or directory, which AllenNLP's `cached_path` downloads first if
-    `path` is a URL. Without AllenNLP, `path` must be local. `remedy` is what to do if there is
-    none; this and `kind` are as for `InvalidFileError`, which is raised if it does not exist,
-    cannot be downloaded, or is a pipe or device, which may never end.
+    `path` is a URL. Without AllenNLP, `path` must be local. Raises an `InvalidFileError`
+    of this `kind` if the file does not exist, cannot be downloaded, or is a pipe or device, which
+    may never end. `remedy` is what to do if it does not exist.
     """
     try:
         resolved = _fetch(path)
@@ -142,7 +142,7 @@ def resolve_path(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
         found = f"cannot be fetched ({' '.join(str(reason).split()).rstrip('.')})"
         raise InvalidFileError(path, found, "Try again, or give a local copy.", kind) from error
     if not os.path.isfile(resolved) and not os.path.isdir(resolved):
-        raise InvalidFileError(path, "is not a regular file", "Write its content to one.", kind)
+        raise InvalidFileError(path, "is not a regular file", "Write its content to a file.", kind)
     return resolved
 
 
@@ -167,7 +167,7 @@ def _first_cause(error: BaseException) -> BaseException:
 
 
 def resolve_file(path: Union[str, os.PathLike], remedy: str, kind: str) -> str:
-    """As `resolve_path`, but refuses a directory."""
+    """Like `resolve_path`, but refuses a directory."""
     resolved = resolve_path(path, remedy, kind)
     if os.path.isdir(resolved):
         raise InvalidFileError(path, "is a directory", "Give the file in it.", kind)

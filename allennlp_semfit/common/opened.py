@@ -36,7 +36,7 @@ class OpenedOnce:
 
 
 def _identify(path: str) -> Tuple[Any, ...]:
-    # The constructor reports a missing file. A file in an archive is known by its URI alone.
+    # The constructor reports a missing file. A file in an archive is identified by its URI alone.
     with suppress(InvalidFileError):
         file = os.path.realpath(resolve_path(path, "", ""))
         stat = os.stat(file)

@@ -22,10 +22,10 @@ def check_output_path(
     inputs: Sequence[Union[str, os.PathLike]] = (),
 ) -> None:
     """
-    Checks that a command can write the file `path` or, with `contents`, its files and
+    Checks that a command can write the file `path` or, with `contents`, these files and
     subdirectories, the latter with a trailing `/`, in the directory `path`. Parent directories may
-    be missing. With `force`, existing ones may be replaced. `inputs` are other files that the
-    command reads, which may be missing. Raises a `ConfigurationError` if the output cannot be
+    be missing. With `force`, existing output may be replaced. `inputs` are files that the command
+    reads, which may be missing. Raises a `ConfigurationError` if the output cannot be
     written, is one of `inputs` or, without `force`, exists. A directory may exist if it is empty
     except for hidden files.
     """
@@ -98,7 +98,7 @@ def write_directory(path: Path, contents: Sequence[str]) -> Iterator[Path]:
 
 
 def copy_files(source: Path, target: Path) -> None:
-    """Copies the files of a directory. Unlike it, the copy is never read-only."""
+    """Copies the files of a directory. The copies are writable even if the originals are not."""
     for path in filter(Path.is_file, source.rglob("*")):
         copy = target / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def copy_files(source: Path, target: Path) -> None:
 @contextmanager
 def _temporary_directory(path: Path, place: Path) -> Iterator[Path]:
     temporary = place / f".{path.name}.partial"
-    # A killed process leaves it behind.
+    # A killed process leaves the directory behind.
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:

@@ -61,7 +61,7 @@ def ordered_map(
         ) from error
     finally:
         # A second Ctrl-C while Python 3.11 waits for the pool's thread would make it forget the
-        # thread, and wait for the workers forever at the exit.
+        # thread, and wait for the workers forever at exit.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         try:
             pool.shutdown()
@@ -73,7 +73,7 @@ def ordered_map(
 @cache
 def use_one_thread_in_forks() -> None:
     """
-    Lets PyTorch use one thread in forked processes: the other threads do not survive a fork, and
+    Makes PyTorch use one thread in forked processes: the other threads do not survive a fork, and
     PyTorch would wait for them forever.
     """
     # Windows does not fork.
@@ -83,7 +83,7 @@ def use_one_thread_in_forks() -> None:
 
 def initialize_worker() -> None:
     """
-    Lets this process ignore Ctrl-C, end on SIGTERM and when its parent process ends, and use one
+    Makes this process ignore Ctrl-C, end on SIGTERM and when its parent process ends, and use one
     thread, as `use_one_thread_in_forks` does.
     """
     # The terminal sends SIGINT to all processes, but only the parent handles it.

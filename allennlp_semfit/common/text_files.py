@@ -20,7 +20,7 @@ FOLDER_WEIGHTS = "model.safetensors"
 
 # Bytes per read.
 CHUNK_SIZE = 2**21
-# At most this many more bytes complete the last line. Some corpora are one line of a gigabyte.
+# At most this many more bytes are read to complete a line: some corpora are one line.
 MAX_REST = 2**21
 _NO_SPACE = bytes(byte for byte in range(256) if not bytes([byte]).isspace())
 _CONTINUATION = bytes(range(0x80, 0xC0))
@@ -37,7 +37,7 @@ def find_text_files(
     Hidden files are skipped, and so are `outputs`, the files and directories that the command
     replaces.
 
-    Raises a `ConfigurationError` if a path matches no file or a broken link, is or is in one of
+    Raises a `ConfigurationError` if a path matches no file, matches a broken link, is one of or in
     `outputs`, or is the output of `prepare-corpus` instead of the `train` in it.
     """
     # A string would be a sequence of its characters.
@@ -92,7 +92,7 @@ def read_lines(
     whole_lines: bool = True,
     errors: str = "strict",
 ) -> Iterator[str]:
-    """Yields the lines, without their line ends. The arguments and errors are `read_text`'s."""
+    """Yields the lines, without line ends. The arguments and errors are those of `read_text`."""
     for text in read_text(path, stream, whole_lines=whole_lines, errors=errors):
         yield from text.removesuffix("\n").split("\n")
 

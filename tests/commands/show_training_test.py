@@ -36,7 +36,7 @@ def test_the_metrics_of_each_head(tmp_path):
             found = [line for line in lines if line.endswith(f"  {row}")]
             assert found == ([f"      0  {row}", f"      1  {row}"] if is_expected else [])
         assert any("The baseline predicts" in line for line in lines) == (head != "softmax")
-    batch = "Perplexity among the words of a batch, which is better the lower it is:"
+    batch = "Perplexity among the words of a batch (lower is better):"
     assert batch in shown["contrastive"]
     assert "models of the same batch size" in "\n".join(shown["contrastive"])
     assert batch not in shown["softmax"]

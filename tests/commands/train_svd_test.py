@@ -67,7 +67,7 @@ def test_pca_has_no_nonzeros(corpus, tmp_path, caplog):
         r"440 words in the corpus, 10 vectors, 2 dimensions with \d\d\.\d% of the variance, ",
         caplog.text,
     )
-    assert "and that of --vocabulary-dir as the `directory`" in caplog.text
+    assert "and the directory of --vocabulary-dir as the `directory`" in caplog.text
 
 
 def test_a_matrix_and_pca_exclude_each_other(corpus, capsys):
