@@ -12,9 +12,9 @@ from more_itertools import constrained_batches
 logger = logging.getLogger(__name__)
 
 
-class _Frame(NamedTuple):
+class _Format(NamedTuple):
     """
-    A kind of lines other than text. Lines are of this kind if `find` returns the same nonzero value
+    A kind of line other than text. Lines are of this kind if `find` returns the same nonzero value
     for at least `min_share` of them or, with `may_be_first`, a nonzero value for the first line.
     """
 
@@ -33,7 +33,7 @@ _COLUMN = (
     "not, add such a line."
 )
 _NUMBERS = r"Remove the numbers first, for instance with `grep -vE '^([0-9]+\s*$|WEBVTT)|-->'`."
-# In most text, a space or the end of the line follows these, or the script has no spaces.
+# In most text, a space or the end of the line follows these marks, or the script has no spaces.
 _DELIMITER = regex.compile(
     rf'(?V1)"[^"]*"(*SKIP)(*FAIL)|[,;|](?=\S)(?!(?<={_NO_SPACES}.){_NO_SPACES})'
 )
@@ -44,8 +44,8 @@ def _starts_with(pattern: str) -> Callable[[str], int]:
     return lambda line: match(line) is not None
 
 
-_FRAMES = [
-    _Frame(
+_FORMATS = [
+    _Format(
         # {Applause}, [ ] and "Yes": are text. Python's lists of strings begin with [' or [".
         _starts_with(r"""\{\s*(?:["'{}]|$)|\[\s*(?:["'{\[]|$)|[\]}],?$|"[^"]*"\s*:\s*["{\[\d-]"""),
         0.3,
@@ -54,7 +54,7 @@ _FRAMES = [
         "parts of a list as text first.",
         may_be_first=True,
     ),
-    _Frame(
+    _Format(
         # Tags (<unk> is a word), RTF, TeX, Toolbox and USFM, CHAT, and Praat.
         _starts_with(
             r"</?(?!(?i:unk)>)[A-Za-z!?][^<>]*>|\{\\rtf|\\[A-Za-z_]|[*%]\w+:\t|File type = "
@@ -64,55 +64,55 @@ _FRAMES = [
         "Extract the text first. A MediaWiki dump begins with <mediawiki>.",
         may_be_first=True,
     ),
-    _Frame(
+    _Format(
         _starts_with(r"# text = |[\d.-]+\t(?:[^\t]*\t){8}[^\t]*$"),
         0.3,
         "CoNLL-U",
         "Take the sentences from it, for instance with `sed -n 's/^# text = //p'`.",
     ),
-    _Frame(
+    _Format(
         _starts_with(r"\d[\d.:]*\t[^\t]*$"),
         0.3,
         "numbered lines",
         "Remove the numbers first, for instance with `cut -f 2-`.",
     ),
-    _Frame(
+    _Format(
         _starts_with("__label__"),
         0.3,
         "lines with labels",
         r"Remove them first, for instance with `sed -E 's/(__label__\S+ )+//'`.",
     ),
-    _Frame(_starts_with(r"WEBVTT|[\d:.,]+ --> "), 0.1, "subtitles", _NUMBERS, may_be_first=True),
-    _Frame(_starts_with(r"\d+$|[\d:.,]+ --> "), 0.3, "numbered lines", _NUMBERS),
-    _Frame(
+    _Format(_starts_with(r"WEBVTT|[\d:.,]+ --> "), 0.1, "subtitles", _NUMBERS, may_be_first=True),
+    _Format(_starts_with(r"\d+$|[\d:.,]+ --> "), 0.3, "numbered lines", _NUMBERS),
+    _Format(
         # The time of `.*\s(?:…)$` would be quadratic in the length of a line.
         _starts_with(r".*+(?<=\s(?:O|[BIES]-\w+))$"),
         0.5,
         "tagged words",
         "Write the words of each sentence in one line, and add --already-tokenized.",
     ),
-    _Frame(lambda line: line.count("\t"), 0.5, "a table", _COLUMN),
-    _Frame(lambda line: len(_DELIMITER.findall(line)), 0.7, "a table", _COLUMN),
+    _Format(lambda line: line.count("\t"), 0.5, "a table", _COLUMN),
+    _Format(lambda line: len(_DELIMITER.findall(line)), 0.7, "a table", _COLUMN),
 ]
 # A field of a table with line breaks.
 _QUOTED = regex.compile(r'(?m)(?:^|(?<=[,;|\t]))"(?:[^"\n]|"")*+\n(?:[^"]|"")*+"(?=[,;|\t]|$)')
-_MIN_FRAMED_LINES = 3
+_MIN_LINES_OF_FORMAT = 3
 _REMAINS = regex.compile(
     r"&(?:[A-Za-z]{2,8}\d{0,2}|#\d+|#x[\da-fA-F]+);|@-@|\[\[[^\[\]]+\]\]|\{\{[^{}]+\}\}"
     r"|</?(?:p|br|div|span|a|ref|[biu]|em|strong|font|su[bp]|li|code)\b[^<>]*>"
-    # Of TeX and Markdown
+    # TeX and Markdown
     r"|\\[A-Za-z]{3,}\{|\]\(https?:"
 )
 _MIN_SHARE_OF_REMAINS = 0.02
 _SHOWN_CHARACTERS = 60
 
-# Line breaks without a space between words: in such scripts, and after a hyphen, which text
-# recognition often renders as "¬".
+# Line breaks without a space between words: in scripts without spaces, and after a hyphen, which
+# text recognition often renders as "¬".
 _JOINED_BREAK = regex.compile(
     rf"(?V1)(?<={_NO_SPACES})\n(?={_NO_SPACES})|\xad\n|(?<=\p{{L}})¬\n(?=\p{{L}})"
     rf"|(?<=\p{{L}}[-\u2010])\n(?=\p{{L}})"
 )
-# Tibetan separates syllables by a mark, and older Ethiopic text words.
+# Tibetan separates syllables by a mark, and older Ethiopic text separates words by one.
 _UNSPLIT = regex.compile(
     rf"(?V1){_NO_SPACES}{{12}}|\p{{Tibetan}}{{12}}|\p{{Ethiopic}}፡\p{{Ethiopic}}"
 )
@@ -133,17 +133,17 @@ def check_text(name: str, lines: Iterable[str]) -> None:
     """
     lines = list(filter(None, map(str.strip, lines)))
     rows = _QUOTED.sub('""', "\n".join(lines)).split("\n")
-    for frame in _FRAMES if lines else []:
-        framed = rows if frame.kind == "a table" else lines
-        values = [frame.find(line) for line in framed]
+    for format_ in _FORMATS if lines else []:
+        checked = rows if format_.kind == "a table" else lines
+        values = [format_.find(line) for line in checked]
         value, count = Counter(filter(None, values)).most_common(1)[0] if any(values) else (0, 0)
-        is_first = frame.may_be_first and values[0]
-        if is_first or count >= max(_MIN_FRAMED_LINES, frame.min_share * len(framed)):
-            example = framed[values.index(value)]
+        is_first = format_.may_be_first and values[0]
+        if is_first or count >= max(_MIN_LINES_OF_FORMAT, format_.min_share * len(checked)):
+            example = checked[values.index(value)]
             raise ConfigurationError(
-                f"{name}: it looks like {frame.kind}, not like text: of its first {len(framed):,} "
-                f"lines, {count:,} are like {example[:_SHOWN_CHARACTERS]!r}. {frame.remedy} "
-                "If it is text, add --lines paragraphs."
+                f"{name}: it looks like {format_.kind}, not like text: of its first "
+                f"{len(checked):,} lines, {count:,} are like {example[:_SHOWN_CHARACTERS]!r}. "
+                f"{format_.remedy} If it is text, add --lines paragraphs."
             )
     remains = list(filter(None, map(_REMAINS.search, lines)))
     if remains and len(remains) >= _MIN_SHARE_OF_REMAINS * len(lines):
@@ -158,7 +158,7 @@ def check_text(name: str, lines: Iterable[str]) -> None:
 
 
 def check_words(sentences: Sequence[str]) -> None:
-    """Warns if most sentences are in a script without spaces or with other marks, and not split."""
+    """Warns if most sentences are not split: their script has no spaces, or other separators."""
     unsplit = list(filter(_UNSPLIT.search, sentences))
     if len(unsplit) > len(sentences) / 2:
         logger.warning(
@@ -171,7 +171,7 @@ def check_words(sentences: Sequence[str]) -> None:
 
 def are_wrapped(lines: Iterable[str]) -> bool:
     """
-    Whether line breaks are within sentences: many lines continue in lower case, in text whose
+    Whether line breaks are within sentences: many lines begin in lower case, in text whose
     sentences begin with capitals; or
 
     - the first word of the next line would mostly not have fit into the line,
@@ -180,7 +180,7 @@ def are_wrapped(lines: Iterable[str]) -> bool:
     """
     lines = [line.strip() for line in lines]
     breaks = [(line, after) for line, after in pairwise(lines) if line and after]
-    # The share is a third or more in real hard-wrapped text, and 2 % in lines of sentences.
+    # The share is a third or more in real hard-wrapped text, and 2% if lines are sentences.
     continued = sum(
         after[0].islower()
         and bool(regex.search(r"[\w,]$", line) or _JOINED_BREAK.search(f"{line}\n{after}"))

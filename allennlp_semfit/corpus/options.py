@@ -19,8 +19,8 @@ class CorpusOptions:
     # Parameters
 
     language : `str`, optional (default = `"en"`)
-        The code of the spaCy language for the tokenizer, `"xx"` for a language that spaCy does not
-        support.
+        The code of the spaCy language for the tokenizer, or `"xx"` for a language that spaCy does
+        not support.
     already_tokenized : `bool`, optional (default = `False`)
         Whether to take each line as one sentence, its tokens separated by spaces.
     lines : `Literal["auto", "paragraphs", "wrapped"]`, optional (default = `"auto"`)
@@ -28,7 +28,7 @@ class CorpusOptions:
         that ends at the next blank line (wrapped). `"auto"` decides by the start of each input,
         warns where it joins lines, and raises an error where they are not text.
     field : `Optional[str]`, optional (default = `None`)
-        The field with the text, of JSON lines, CSV, TSV, Parquet or a dataset of the Hugging Face
+        The field with the text, for JSON lines, CSV, TSV, Parquet or a dataset of the Hugging Face
         Hub.
     subset : `Optional[str]`, optional (default = `None`)
         The subset (configuration) of the Hub's dataset, such as `"20231101.yo"`.

@@ -122,7 +122,7 @@ def prepare_corpus(
     """
     Converts plain text, a dataset or a Wikipedia dump to a corpus for training a language model, in
     `out_dir`: the training text, one tokenized sentence per line, in `train/shard-00.txt` etc., the
-    validation text `validation.txt` and the record `corpus.json`. They appear when all is done.
+    validation text `validation.txt` and the record `corpus.json`. They appear once all are done.
 
     # Parameters
 
@@ -231,7 +231,7 @@ def _split_document(options: CorpusOptions, document: Document) -> Sentences:
         sentences: Iterable[str] = filter(None, map(normalize, paragraphs))
     else:
         split = _splitter(options.language).split
-        # Not the lines between sections, such as "* * *".
+        # Leave out the lines between sections, such as "* * *".
         sentences = filter(_WORD.search, chain.from_iterable(map(split, paragraphs)))
     lines = [f"{sentence}\n" for sentence in sentences]
     num_words = sum(line.count(" ") + 1 for line in lines)

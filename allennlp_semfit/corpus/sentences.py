@@ -25,8 +25,8 @@ from spacy.util import (
 
 from allennlp_semfit.common.errors import ConfigurationError
 
-# The marks of Khmer, Tibetan and biblical Hebrew, which spaCy and sentencex do not know, and a mark
-# that they know.
+# Maps the marks of Khmer, Tibetan and biblical Hebrew, which spaCy and sentencex do not know, to a
+# mark that they know.
 _END_MARKS = str.maketrans("។៕།༎\u05c3", "။။။။။")
 _SENTENCE_END_MARKS = frozenset([*Sentencizer.default_punct_chars, *map(chr, _END_MARKS)])
 # Quotation marks, except next to Chinese or Japanese characters.
@@ -46,7 +46,7 @@ _CLOSING = regex.compile(rf"(?:{_QUOTATION_MARK} | [)\]])*+ (?:[ ][»›](?!\S))
 _ITEM_MARK = regex.compile(r"\((\d{1,2}|\p{L}|[ivx]{2,4})\)")
 # sentencex ends a sentence after the number of an item, as in "2. Stir it." and "XL. Term".
 _ITEM_NUMBER = regex.compile(r"\s*+(?:\d{1,3}(?:\.\d{1,3})*+|[IVXLC]+|[ivx]+|\p{L})\.")
-# "Go!" she said. Georgian has no capitals.
+# The rest of a sentence after direct speech: "Go!" she said. Georgian has no capitals.
 _CONTINUED_SPEECH = regex.compile(r"(?V1)(?=\s*+[^\w\s])\W{1,9}+[\p{Ll}--\p{Georgian}]")
 # sentencex takes these characters for a continuation even after a Chinese mark.
 _CONTINUATION = regex.compile(r"([。．｡！？])[\da-z]")
@@ -54,12 +54,13 @@ _CONTINUATION = regex.compile(r"([。．｡！？])[\da-z]")
 # characters of Japanese.
 _PART = regex.compile(r"(?:.{,8000}|[^。．｡！？]*+)[。．｡！？][」』”’）]*+|.+")
 # For languages without rules, sentencex uses English abbreviations, such as "mi." and "kan.", and
-# spaCy takes "e." for one. In these languages, they are words. The rules for Amharic contain no
+# spaCy takes "e." for one. In these languages, these are words. The rules for Amharic contain no
 # abbreviations in Latin letters.
 _WITHOUT_ABBREVIATIONS = frozenset(["kmr", "lg", "tn", "xx", "yo"])
 # Languages in which sentencex takes many short words for abbreviations, the first ones because it
 # has only English rules for them: Swedish "det.", Latin "res.", Italian "te.", Spanish "no.", Dutch
-# "dat." Before a capital, they end a sentence, except the titles and others in `_SHORT_WORD`.
+# "dat." Before a capital, these words end a sentence, except the titles and others in
+# `_SHORT_WORD`.
 _WITH_SHORT_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -84,12 +85,13 @@ _WORDS = {
         r"(?=\. +\p{Lu})"
     ),
 }
-# Ancient Greek has the question mark of Greek.
+# Ancient Greek has the same question mark as Greek.
 _RULES = {**dict.fromkeys(_WITHOUT_ABBREVIATIONS, "am"), "grc": "el"}
-# Rules of spaCy's tokenizers that are left out. It takes "id" and "wed" for "I'd" and "we'd". Its
-# Persian rules are the words with a pronoun or "is" at their end in one treebank: they split words
-# that look like them, such as "تنش" (tension), and no words that the treebank lacks. Others keep
-# the full stop at words that are also abbreviations, such as Dutch "dat" and Swedish "min" (my).
+# Rules of spaCy's tokenizers that are left out. In English, it takes "id" and "wed" for "I'd" and
+# "we'd". Its Persian rules are the words with a pronoun or "is" at their end in one treebank: they
+# split words that look like them, such as "تنش" (tension), and no words that the treebank lacks.
+# Rules of other languages keep the full stop at words that are also abbreviations, such as Dutch
+# "dat" and Swedish "min" (my).
 _LEFT_OUT = {
     **dict.fromkeys(_WITHOUT_ABBREVIATIONS, re.compile(r"[a-zäöü]\.")),
     "en": re.compile("[Ii]d|[Ww]ed"),
@@ -135,8 +137,8 @@ _BRACKET = "[\ufd3e\ufd3f]"
 _SUFFIXES = [rf"(?<=[^\x00-\x7f])(?<![{ALPHA}])\.", _END_MARK, _BRACKET]
 # Urdu text often lacks the space after a mark: "گیا۔اس".
 _END_INFIX = rf"{_END_MARK}(?=[^\W\d_])"
-# Those of these languages split off a full stop only after two letters, and in Arabic and Persian
-# without diacritics, not as in "2014." and `".`.
+# spaCy's suffixes of these languages split off a full stop only after two letters, in Arabic and
+# Persian without diacritics, and so not in "2014." and `".`.
 _STOP_SUFFIXES = dict.fromkeys(
     ["am", "ar", "fa", "grc", "ht", "ti"], [r"(?<=[0-9])\.", r"(?<=[^.][^.])\."]
 )
@@ -148,14 +150,14 @@ _PART_OF_CLUSTER = regex.compile(
     r"[^\p{GCB=Other}\p{GCB=Control}\p{GCB=CR}\p{GCB=LF}\p{GCB=LV}\p{GCB=LVT}]"
 )
 # In Chinese text, spaCy splits even words and numbers in other scripts into characters. Unicode's
-# word boundaries (UAX #29) keep these whole, but omit one before a space after a lone diacritic.
+# word boundaries (UAX #29) keep these whole, but omit the one between a lone diacritic and a space.
 _WORD = regex.compile(r"(?w).+?(?:\b|(?=\s))", regex.DOTALL)
 
 # Control characters, spaces without width and lone surrogates, except those that `str.split` treats
 # as whitespace.
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\ud800-\udfff]")
-# Those of PDF files and scanned text, such as "ﬁ", and Arabic letters in the form that they have at
-# their place in a word.
+# Ligatures of PDF files and scanned text, such as "ﬁ", and Arabic presentation forms: letters in
+# the form that they have at their place in a word.
 _LIGATURES = re.compile("[\ufb00-\ufb06\ufb50-\ufbb1\ufbd3-\ufbff\ufe80-\ufefc]")
 _MAYBE_INVISIBLE = regex.compile(r"\p{DI}")
 # Characters that are not shown, and in a group those that change how their neighbors are shown:

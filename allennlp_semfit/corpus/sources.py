@@ -64,7 +64,7 @@ _DECOMPRESSORS: Dict[bytes, _Decompress] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
-# A ZIP file whose first entry is one of Word, Excel, LibreOffice or EPUB, and older files of Word.
+# A ZIP file whose first entry is of Word, Excel, LibreOffice or EPUB, and older Word files.
 _OFFICE_START = re.compile(
     rb"PK\x03\x04(?s:.{26})(?:\[Content_Types\]|_rels/|docProps/|word/|xl/|mimetypeapplication/)"
     rb"|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -99,8 +99,8 @@ def find_sources(
     outputs: Sequence[Path] = (),
 ) -> List[Source]:
     """
-    Finds files with the arguments of `find_text_files` and datasets of the Hugging Face Hub, and
-    detects the formats of files: from the start of a file, not from its name. Warns if lines are
+    Finds files, as `find_text_files` does, and datasets of the Hugging Face Hub, and detects the
+    format of each file from its start, not from its name. Warns if lines are
     hard-wrapped or contain markup. Raises a `ConfigurationError` if an input is missing, empty or
     an output, or is neither UTF-8 text, a MediaWiki dump nor a dataset with the given field.
     """
@@ -109,7 +109,9 @@ def find_sources(
     names = [os.fspath(entry) for entry in inputs]
     is_default = options.subset is None and options.split == CorpusOptions.split
     if not (is_default or any(name.startswith(HUB) for name in names)):
-        raise ConfigurationError(f"--subset and --split select a part of a dataset at {HUB}…")
+        raise ConfigurationError(
+            f"--subset and --split select a part of a dataset at {HUB}…; leave them out"
+        )
     sources: List[Source] = []
     for name in names:
         if name.startswith(HUB):
@@ -120,7 +122,7 @@ def find_sources(
             # Some corpora have thousands of files, and each takes a few hundredths of a second.
             progress = Tqdm.tqdm(paths, desc="checking the inputs", unit=" files", delay=2)
             full = [source for path in progress if (source := _inspect(path, options))]
-            # An empty file of a directory or glob is left out. One that is named is an error.
+            # Empty files of a directory or glob are left out. If all are empty, it is an error.
             if not full:
                 raise ConfigurationError(f"The input {paths[0]} is empty. Give a file with text.")
             if len(full) < len(paths):
@@ -287,7 +289,7 @@ def _explain_read_errors(path: Path) -> Iterator[None]:
         ) from error
     except ParseError as error:
         raise ConfigurationError(
-            f"The input {path} starts as a MediaWiki dump, but is not valid XML: {error}. It is "
+            f"The input {path} starts like a MediaWiki dump, but is not valid XML: {error}. It is "
             "truncated or damaged: download it again."
         ) from error
 

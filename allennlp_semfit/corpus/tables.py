@@ -1,4 +1,4 @@
-"""Reads the text of datasets: JSON lines, CSV, Parquet, and those of the Hugging Face Hub."""
+"""Reads the text of JSON, CSV and Parquet files, and of datasets of the Hugging Face Hub."""
 
 import csv
 import glob
@@ -64,7 +64,7 @@ def open_table(
         dataset = datasets.load_dataset(**options, streaming=True)
         if field not in (dataset.features or ()):
             return dataset
-        # Otherwise, it would decode the pictures and recordings of other columns.
+        # Otherwise, `datasets` would decode the images and audio of other columns.
         return dataset.select_columns([field])
 
 
@@ -114,7 +114,7 @@ def is_json_array(head: bytes) -> bool:
 def read_json(path: Path, stream: IO[bytes], head: bytes) -> Iterator[Dict[str, Any]]:
     """
     Yields the objects of JSON lines or of one array. The package `datasets` would require that a
-    field has the same type in all rows, also if nobody reads it. Raises a `ConfigurationError` if
+    field has the same type in all rows, even if it is not read. Raises a `ConfigurationError` if
     the file is not JSON.
     """
     lines: Iterable[str] = read_lines(path, stream)
@@ -161,7 +161,7 @@ def read_texts(rows: Iterable[Dict[str, Any]], name: str, field: Optional[str]) 
                     f"{name}: --field {field}: it must have text, but has {str(text)[:60]!r}"
                 )
             if text is not None:
-                # Half of a character beyond 16 bits cannot be written.
+                # UTF-8 cannot encode lone surrogates; they become question marks.
                 yield str(text).encode("utf-8", errors="replace").decode()
 
 

@@ -1,7 +1,7 @@
 """
 Streams the articles of a MediaWiki dump, and extracts running text from wiki markup, with the
-parser mwparserfromhell. Its `strip_code` leaves headings, captions, footnotes, table cells and
-lists, and removes the words of {{lang}} and others.
+parser mwparserfromhell. Its `strip_code` is not used: it keeps headings, captions, footnotes, table
+cells and lists, and removes the words of {{lang}} and other templates.
 """
 
 import re
@@ -68,7 +68,7 @@ def read_articles(stream: IO[bytes]) -> Iterator[Document]:
 
 
 def _article_text(page: Element, prefix: str) -> str:
-    # In a dump with history, a page has several.
+    # In a dump with history, a page has several revisions.
     revision = page.find(prefix + "revision[last()]")
     if (
         revision is None
@@ -159,7 +159,7 @@ def strip_markup(markup: str, hidden: Collection[str]) -> Tuple[List[str], int]:
 
 
 def _parse(markup: str) -> Any:
-    """Returns a `Wikicode`, or `None` if parsing takes too long or nesting is too deep."""
+    """Returns a `Wikicode`, or `None` if parsing would take too long or nesting is too deep."""
     # The package is an extra, and `--include-package` imports this module for every command.
     import mwparserfromhell
 
@@ -218,7 +218,7 @@ def _clean_line(line: str) -> str:
     content = line.lstrip("*#;: ")
     is_item = line[: len(line) - len(content)].strip(": ") != ""
     content = " ".join(_LEFTOVER_PUNCTUATION.sub("", remove_invisible(content)).split())
-    # Other items are links or bibliography entries, and other lines with "!" table headers.
+    # Without one, items are links or bibliography entries, and lines with "!" table headers.
     needs_end = is_item or content.startswith("!")
     is_hidden = needs_end and not _SENTENCE_END.search(content)
     return "" if is_hidden or _NO_SENTENCE.match(content) else content

@@ -283,5 +283,5 @@ def test_damaged_packed_files(tmp_path, pack, damage):
 def test_damaged_dumps(tmp_path, end):
     xml = dump("a" * 100_000).replace("</mediawiki>", end)
     (tmp_path / "a.xml").write_text(xml)
-    with pytest.raises(ConfigurationError, match="a.xml starts as a MediaWiki dump"):
+    with pytest.raises(ConfigurationError, match="a.xml starts like a MediaWiki dump"):
         read(tmp_path / "a.xml")
