@@ -71,8 +71,8 @@ class WordVectorsReader(DatasetReader, NamesConfigKey):
     # Raises
 
     `ConfigurationError`
-        If `subset` is unknown or, while reading, there are too few words for a validation of this
-        fraction.
+        If `subset` is unknown or, while reading, there are too few words for this
+        `validation_fraction`.
     `InvalidFileError`
         While reading, if the file is not a table of word vectors.
 
@@ -230,8 +230,8 @@ class Mimick(Model, NamesConfigKey):
         self, word: TextFieldTensors, vector: Optional[torch.Tensor] = None
     ) -> Dict[str, torch.Tensor]:
         """
-        The `"vectors"` predicted for words, whose characters are the rows of `word`; with the
-        table's vectors, the `"loss"`. Vectors have the shape `(batch_size, dim)`.
+        The `"vectors"` predicted for words, whose characters are the rows of `word`; if the table's
+        vectors are given, also the `"loss"`. Vectors have the shape `(batch_size, dim)`.
         """
         mask = get_text_field_mask(word)
         encoded = self._seq2vec_encoder(self._text_field_embedder(word), mask)

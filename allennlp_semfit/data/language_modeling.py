@@ -153,8 +153,9 @@ class LanguageModelingReader(DatasetReader, NamesConfigKey):
 
     def text_to_instance(self, sentence: str) -> Instance:
         """
-        The field `"source"` for a sentence of any length, which is not split: a `TextField` of the
-        words and boundary tokens; with a `WhitespaceTokenizer`, a `SentenceField`, which is faster.
+        An instance with the field `"source"` for one sentence, which is not split, however long it
+        is: a `TextField` of the words and boundary tokens; with a `WhitespaceTokenizer`, a
+        `SentenceField`, which is faster.
         """
         return self._make_instance(self._split(sentence))
 

@@ -31,8 +31,8 @@ class WatchedDataLoader(MultiProcessDataLoader):
     """
     AllenNLP's `multiprocess` data loader, with these differences:
 
-    * The workers end with the iteration, with a training of the `resumable` trainer, or with the
-      process. AllenNLP's workers, and so the run, never end if the run does not read all batches,
+    * The workers end when the iteration, the training of the `resumable` trainer, or the process
+      ends. AllenNLP's workers, and so the run, never end if the run does not read all batches,
       for example because of `batches_per_epoch`.
     * If a worker is killed, usually for lack of memory, the log reports this and the run ends as
       with Ctrl-C. AllenNLP would wait for the worker forever.
@@ -61,8 +61,8 @@ class WatchedDataLoader(MultiProcessDataLoader):
 
     def stop_workers(self) -> None:
         """
-        Ends the workers of the last iteration. After a training that ended before it, they would
-        run until the garbage collection, and so in the next training of this process.
+        Ends the workers of the last iteration. If training ended before the iteration, they would
+        otherwise run until garbage collection, perhaps during the next training in this process.
         """
         self._batch_generator = None
         if self._end_iteration is not None:
@@ -108,13 +108,13 @@ class WatchedDataLoader(MultiProcessDataLoader):
 
     def _batch_worker(self, worker_id: int, queue: Any, lock: Any, rx: Any) -> None:
         if isinstance(self.collate_fn, SkippingCollator):
-            # A worker's share: the batches are taken from the workers in turn.
+            # This worker's share of the batches, which are taken from the workers in turn.
             self.collate_fn.num_to_skip -= worker_id
             self.collate_fn.num_to_skip /= self.num_workers
         super()._batch_worker(worker_id, queue, lock, rx)
 
     def _run_workers(self, work: Callable, queue_size: Optional[int]) -> Iterator[Any]:
-        """Yields the items in the workers' queues, one of each in turn."""
+        """Yields the items in the workers' queues, one from each in turn."""
         context = multiprocessing.get_context(self.start_method)
         maxsize = 0 if queue_size is None else max(1, queue_size // self.num_workers)
         # In one shared queue, the order would depend on timing.
@@ -129,9 +129,9 @@ class WatchedDataLoader(MultiProcessDataLoader):
         get_temp_dir()
         workers: List[BaseProcess] = []
         stopped = Event()
-        # A spawned worker gets a copy of this loader, and this cannot be pickled.
+        # A spawned worker gets a copy of this loader, and a `Finalize` cannot be pickled.
         self._end_iteration = None
-        # Called when this generator is closed, or before that: by `stop_workers` or at the exit.
+        # Called when this generator is closed, or before that: by `stop_workers` or at exit.
         stop = Finalize(None, _stop, args=(workers, stopped), exitpriority=0)
         try:
             for worker_id, queue in enumerate(queues):
@@ -188,7 +188,7 @@ class SkippingCollator(DataCollator):
 
 def _run_worker(work: Callable, seed: Sequence[int], worker_id: int, queue: Any, lock: Any) -> None:
     initialize_worker()
-    # Clusters send SIGTERM to all processes. Only the parent handles it, as Ctrl-C.
+    # Clusters send SIGTERM to all processes. Only the parent handles it, like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # After a fork, Python reseeds `random`, and the other generators are copies of the parent's.
     seeds = numpy.random.SeedSequence(seed).generate_state(3).tolist()

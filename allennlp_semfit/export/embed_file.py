@@ -91,11 +91,11 @@ def embed_file(
     named by the line's index from 0, of shape `(num_layers, length, dim)`, or `(length, dim)` if
     the layers are pooled. With `pool`, writes one vector per line: the dataset named `"vectors"` of
     an `.h5` file, or an `.npy` file, of shape `(num_lines, dim)`. Repeating the call resumes an
-    interrupted run. Until it is complete, the vectors are in a file with the suffix `.unfinished`;
-    copying them takes twice the space.
+    interrupted run. Until the run is complete, the vectors are in a file with the suffix
+    `.unfinished`; copying them at the end takes twice the space.
 
-    Memory holds what `SentenceEmbedder.embed_sentences` holds; at the end, unless
-    `forget_sentences`, all sentences.
+    The memory use is that of `SentenceEmbedder.embed_sentences`; at the end, unless
+    `forget_sentences`, all sentences are in memory.
 
     # Parameters
 
@@ -111,7 +111,7 @@ def embed_file(
         layer normalization of each (normalized).
     pool : `Literal["mean", "max"]`, optional (default = `None`)
         Whether to write one vector per sentence: the mean or the maximum of the vectors of its
-        words; zeros for an empty line. If the layers are not pooled, it has them side by side.
+        words; zeros for an empty line. If the layers are not pooled, they are concatenated.
     dtype : `Literal["float32", "float16"]`, optional (default = `"float32"`)
         The type of the vectors' elements. `"float16"` takes half the space.
     batch_size : `int`, optional (default = `64`)

@@ -73,7 +73,7 @@ def export_model(
     force: bool = False,
 ) -> None:
     """
-    Writes a folder that has all of a language model: its configuration, parameters and vocabulary,
+    Writes a folder that contains a whole language model: its configuration, parameters, vocabulary,
     the files that it reads, such as fastText's, and a model card. The indexer and embedder
     `elmo_semfit`, `SentenceEmbedder` and the commands of this package take the folder in place of
     the model's archive, wherever it is moved; AllenNLP's own `evaluate` and `predict` need the
@@ -105,7 +105,8 @@ def export_model(
     # Raises
 
     `InvalidFileError`
-        If the archive is missing or has another model, or if a file of it is missing.
+        If the archive is missing or has another kind of model, or if a file that it reads is
+        missing.
     `ConfigurationError`
         If `out_dir` cannot be used or is the directory of the model, a file does not fit the
         language model or is a URL, spaCy does not support the language, or the language model of a
@@ -121,7 +122,7 @@ def export_model(
     archive = archive.with_files(fasttext_model_path, tokenizer_path)
     config, files = _portable(archive, [*contents, _COMPACT] if compact else contents)
     check_files_are_new(folder, files, FOLDER_WEIGHTS)
-    # Of the vectors, the compact file and the others: an earlier model may have either.
+    # The files of vectors, compact or not: an earlier model in the folder may have either.
     written = [*files, _COMPACT, *contents]
     model = archive.build_model()
     # Check that all files exist and fit the model.
@@ -131,12 +132,12 @@ def export_model(
     if compact:
         if not isinstance(vectors, FastTextModel):
             raise ConfigurationError(
-                f"--compact: the language model {archive.file} reads no fastText `.bin`; leave it "
-                "out"
+                f"--compact: the language model {archive.file} reads no fastText `.bin`; leave "
+                "--compact out"
             )
         name = config["dataset_reader"]["token_indexers"][archive.input_name]["model_path"]
         if Path(files.pop(name)).resolve().parent == folder.resolve():
-            # It may be the only copy.
+            # Keep the `.bin`, which may be the only copy.
             written.remove(name)
         config = map_paths(config, lambda value: _COMPACT if value == name else value)
     record = _read_record(archive)
@@ -158,7 +159,7 @@ def export_model(
         # Keep the card: the user may have completed it, and the folder lacks the training facts.
         card = (exported / _CARD).read_text("utf-8", "surrogateescape")
         name = folder.resolve().name
-        # The folder may have been renamed, and the title be another one.
+        # The folder may have been renamed, and the title changed.
         if old := re.search(r'SentenceEmbedder\("(.*?)"\)', card):
             card = card.replace(f"\n# {old[1]}\n", f"\n# {name}\n").replace(
                 f'"{old[1]}"', f'"{name}"'
@@ -183,7 +184,7 @@ def export_model(
 def _portable(
     archive: LanguageModelArchive, reserved: Collection[str]
 ) -> Tuple[Dict[str, Any], Dict[str, str]]:
-    """The configuration, with names instead of the paths of files; and the files by their names."""
+    """The configuration, with file names in place of paths, and the paths by these names."""
     params = archive.config.duplicate()
     # Remove initializers and pretrained files, which only the training needs.
     remove_keys_from_params(params["model"])
@@ -193,7 +194,7 @@ def _portable(
 
 
 def saved_vocabulary(config: Dict[str, Any]) -> Dict[str, Any]:
-    """What reading the vocabulary of an archive needs of its configuration: no paths."""
+    """The parts of an archive's configuration for reading its vocabulary, which are not paths."""
     vocabulary = config.get("vocabulary", {})
     used = ("type", "padding_token", "oov_token")
     return {key: vocabulary[key] for key in used if key in vocabulary}
@@ -235,13 +236,13 @@ def name_files(
 
 def check_files_are_new(folder: Path, files: Iterable[str], weights: str) -> None:
     """
-    Raises a `ConfigurationError` if a folder has one of `files`, but no `weights`: then it is not
-    that of an earlier model, which may be replaced.
+    Raises a `ConfigurationError` if a folder has one of `files`, but no `weights`: then the file is
+    not that of an earlier model, which may be replaced.
     """
     for path in map(folder.joinpath, files):
         if path.exists() and not (folder / weights).exists():
             raise ConfigurationError(
-                f"{path}: it exists, and is not of an exported model; give another directory"
+                f"{path}: it exists, but is not of an exported model; give another directory"
             )
 
 
@@ -263,7 +264,7 @@ def _language_in(record: Dict[str, Any]) -> Optional[str]:
 
 
 def _facts(archive: Archive, model: Model, record: Dict[str, Any]) -> List[Tuple[str, str]]:
-    """What is known of the training."""
+    """What is known about the training."""
     contextualizer = archive.config["model"].as_dict(quiet=True)["contextualizer"]
     sizes = [
         f"{name} {contextualizer[name]}"

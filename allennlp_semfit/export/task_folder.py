@@ -39,8 +39,8 @@ _NOT_LOADED = (
     "--include-package."
 )
 _PUT_IT_THERE = (
-    "If its archive has the same vocabulary, put the `model` of the archive's `config.json` there "
-    "in that of the serialization directory, and export this directory."
+    "If that archive has the same vocabulary, replace the part, in the `config.json` of the "
+    "serialization directory, by the `model` in that of the archive, and export the directory."
 )
 # The taggers whose default predictor needs a spaCy model.
 _TAGGERS = ("crf_tagger", "simple_tagger")
@@ -65,14 +65,14 @@ def export_task(
     force: bool = False,
 ) -> str:
     """
-    Writes a folder that has all of a task's model: its configuration, weights and vocabulary, the
+    Writes a folder that contains a task's whole model: its configuration, weights, vocabulary, the
     language model of its `elmo_semfit` embedder, and the other files that it reads. AllenNLP's
     `predict`, `evaluate`, `load_archive` and `Predictor.from_path` take the folder, wherever it is
     moved. A `crf_tagger` or `simple_tagger` becomes a `semfit_tagger`, so that `predict` tags raw
     text.
 
-    The weights of the language model are there twice. The task keeps its own, because training the
-    language model again must not change it.
+    The folder has the weights of the language model twice. The task keeps its own, because training
+    the language model again must not change them.
 
     # Parameters
 
@@ -85,8 +85,8 @@ def export_task(
     language_model : `str`, optional (default = `None`)
         The language model of the `elmo_semfit` embedder, if it has been moved since training.
     language : `str`, optional (default = `None`)
-        The language by whose rules a tagger splits text, a spaCy code such as `"en"`, or `"xx"` if
-        spaCy lacks it. The default is the language model's or, if that is not known, `"xx"`.
+        The language whose rules a tagger uses to split text, a spaCy code such as `"en"`, or `"xx"`
+        if spaCy lacks it. The default is the language model's or, if that is not known, `"xx"`.
     compact : `bool`, optional (default = `False`)
         Whether to write the fastText vectors to a file of a quarter of the size or less, which
         rounds them.
@@ -102,7 +102,7 @@ def export_task(
 
     `InvalidFileError`
         If the archive, or a file that it reads, is missing or invalid, or the language model is not
-        that of its training.
+        the one that the task was trained with.
     `ConfigurationError`
         If `out_dir` cannot be used, a file does not fit the language model, or spaCy does not
         support the language.
@@ -177,8 +177,8 @@ def export_task(
 
 def _model_and_vocabulary(params: Params, source: Path) -> Tuple[Dict[str, Any], Vocabulary]:
     """
-    The configuration of the model in the directory of an archive, and its vocabulary: for one that
-    began as `from_archive`, the configuration is in that archive.
+    The configuration of the model in the directory of an archive, and its vocabulary: for a model
+    of type `from_archive`, the configuration is in that archive.
     """
     model = params["model"].as_dict(quiet=True)
     vocabulary = read_vocabulary(source / VOCABULARY, params)
@@ -192,7 +192,7 @@ def _model_and_vocabulary(params: Params, source: Path) -> Tuple[Dict[str, Any],
 
 
 def _name_language(model: Dict[str, Any], language: Optional[str]) -> None:
-    """Makes a tagger one of text in a language."""
+    """Makes a tagger a `semfit_tagger` for text in a language."""
     if model.get("type") in _TAGGERS:
         model.update(type="semfit_tagger", tagger=model["type"])
     elif model.get("type") != "semfit_tagger":

@@ -33,7 +33,7 @@ def word_vectors(
     contexts : `Optional[Iterable[Sequence[str]]]`, optional (default = `None`)
         Sentences, as lists of words.
     layers : `Literal["all", "top", "average", "normalized"]`, optional (default = `None`)
-        With `contexts`, how the layers of an occurrence are pooled: side by side (all), the last
+        With `contexts`, how the layers of an occurrence are pooled: concatenated (all), the last
         one (top), their mean (average, the default), or their mean after layer normalization of
         each (normalized).
     batch_size : `int`, optional (default = `64`)
@@ -42,7 +42,7 @@ def word_vectors(
     # Returns
 
     `List[str]`
-        The words in form C, without duplicates and words that do not occur in `contexts`.
+        The words in form C, without duplicates or words that do not occur in `contexts`.
     `numpy.ndarray`
         Their vectors. Shape `(num_words, dim)`, `float32`.
 
@@ -72,8 +72,8 @@ def word_vectors(
     means = numpy.zeros((len(rows), embedder.get_sentence_dim(layers)), numpy.float32)
     pairs = zip(read, embedder.embed_sentences(given, batch_size))
     total = len(rows) if contexts is None else None
-    for sentence, of_words in Tqdm.tqdm(pairs, desc="embedding", total=total, unit=" sentences"):
-        pooled = of_words[0] if contexts is None else pool_layers(of_words, layers)
+    for sentence, vectors in Tqdm.tqdm(pairs, desc="embedding", total=total, unit=" sentences"):
+        pooled = vectors[0] if contexts is None else pool_layers(vectors, layers)
         for word, vector in zip(map(_normalize, sentence), pooled):
             if word in rows:
                 row = rows[word]

@@ -24,8 +24,8 @@ UNKNOWN = "<unk>"
 # magic, version, then dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn,
 # lrUpdateRate, t, then the dictionary's size, nwords, nlabels, ntokens, pruneidx_size.
 _HEADER = struct.Struct("<2i12id3i2q")
-# A word, a zero byte, its count and its type, or the rest of a damaged file: without the latter,
-# the search would start again at each of its bytes.
+# A word, a zero byte, its count and its type, or the rest of a damaged file: otherwise, the search
+# would start again at each byte of the rest.
 _ENTRY = re.compile(rb"([^\0]*)\0.{9}|.+", re.DOTALL)
 _BYTES_AFTER_WORD = 10
 # Whether the matrix is quantized, then its numbers of rows and columns.

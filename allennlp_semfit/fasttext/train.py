@@ -26,14 +26,14 @@ logger = logging.getLogger(__name__)
 
 MINIMUM_THREADS = 11
 """
-With fewer, fastText does not initialize all of its input matrix. In fastText 0.9, thread k
+With fewer threads, fastText does not initialize all of its input matrix. In fastText 0.9, thread k
 initializes n values from k · ⌊n/10⌋ to (k + 1) · ⌊n/10⌋, whatever the number of threads.
 Uninitialized memory mostly contains zeros, sometimes NaN.
 """
 
 # fastText's default.
 _MAX_BUCKET = 2_000_000
-# If fewer words are read, the vectors of a small text remain nearly the same.
+# If fewer words are read, all vectors of a small text are nearly the same.
 _WORDS_READ = 4_000_000
 _MIN_PASSES, _MAX_PASSES = 5, 50
 # Characters that end a word for either `str.split` or fastText, but not for both.
@@ -86,7 +86,7 @@ def train_fasttext(
     out_file : `Union[str, os.PathLike]`
         The output file, which must end in `.bin`.
 
-        Its directory is created if missing. The file appears when it is complete.
+        Its directory is created if missing. The file appears once it is complete.
     model : `Literal["skipgram", "cbow"]`, optional (default = `"skipgram"`)
         Whether to predict the context from a word (skipgram), or a word from its context (cbow).
     dim : `int`, optional (default = `300`)
@@ -267,7 +267,7 @@ def read_corpus(
         raise ConfigurationError(f"{names}: no words found; give text with one sentence per line")
     if not has_two_frequent:
         raise ConfigurationError(
-            f"{names}: fewer than two words occur --min-count = {min_count} times or more in its "
+            f"{names}: fewer than two words occur --min-count = {min_count} times or more among "
             f"{num_words:,} words; lower --min-count or give more text"
         )
     return num_words

@@ -10,7 +10,7 @@ from allennlp_semfit.pretrained.pooling import check_pooling, pool_layers
 from allennlp_semfit.pretrained.sentence_embedder import SentenceEmbedder
 
 
-# Not a subclass of sentence_transformers' `Module`, so that it can be imported without them.
+# Not a subclass of sentence-transformers' `Module`, so that this package does not require it.
 class ContextualWordEmbeddings(torch.nn.Module):
     """
     The first module of a `SentenceTransformer`: it computes a language model's word vectors, which

@@ -37,7 +37,7 @@ class SemfitVectors:
     batch_size : `int`, optional (default = `64`)
         The maximum number of sentences in a batch.
     cuda_device : `Union[int, str]`, optional (default = `-1`)
-        This and `bf16` are those of [`SentenceEmbedder`](#sentenceembedder).
+        See [`SentenceEmbedder`](#sentenceembedder), also for `bf16`.
     bf16 : `bool`, optional (default = `False`)
 
     # Raises

@@ -135,7 +135,7 @@ def test_a_compact_folder_has_the_vectors_of_boundary_tokens_that_are_no_words(t
 
 def test_only_the_files_of_a_model_are_replaced(lm_archive, tmp_path):
     (tmp_path / "vectors.bin").write_text("of something else")
-    with pytest.raises(ConfigurationError, match="vectors.bin: it exists, and is not of an expo"):
+    with pytest.raises(ConfigurationError, match="vectors.bin: it exists, but is not of an expo"):
         export_model(lm_archive, tmp_path, VECTORS, force=True)
     assert [*tmp_path.iterdir()] == [tmp_path / "vectors.bin"]
 
