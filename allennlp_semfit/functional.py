@@ -124,8 +124,8 @@ def cosine_distance(predicted: torch.Tensor, directions: torch.Tensor) -> torch.
     """
     Minus the cosine, `-(c / |c|) . w`, between -1 and 1: section 4.1 of Li et al. 2019.
 
-    `predicted` is `c`, and `directions` is `w`, which must have unit norm. Both
-    have the shape `(..., embedding_dim)`, the result has the shape `(...)`.
+    `predicted` is `c`, and `directions` is `w`, which must have unit norm. Both have the shape
+    `(..., embedding_dim)`, and the result has the shape `(...)`.
     """
     return -_dot(predicted, directions) / _norms(predicted).clamp_min(_smallest_norm(predicted))
 
@@ -135,7 +135,7 @@ def squared_l2_distance(predicted: torch.Tensor, targets: torch.Tensor) -> torch
     `|c - w|^2`: the L2 distance of section 4.1 of Li et al. 2019.
 
     `predicted` is `c`, and `targets` is `w`, of any norm. Both have the shape
-    `(..., embedding_dim)`, the result has the shape `(...)`.
+    `(..., embedding_dim)`, and the result has the shape `(...)`.
     """
     return (_upcast_half(predicted) - _upcast_half(targets)).square().sum(dim=-1)
 
@@ -293,11 +293,11 @@ def _debye_log_bessel(order: float, x: torch.Tensor) -> torch.Tensor:
     return root - order * (order + root).log() + prefactor
 
 
-def are_other_vectors(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
+def vectors_differ(vectors: torch.Tensor, trained: torch.Tensor) -> bool:
     """
-    Whether `vectors`, shape `(..., dim)`, are not those of the training, `trained`, of the same
-    shape or `(dim,)`. The latter are zero before a training. `export-model --compact` only rounds
-    vectors.
+    Whether `vectors`, shape `(..., dim)`, differ from those used in training, `trained`, of the
+    same shape or `(dim,)`, by more than the rounding of `export-model --compact`. Before training,
+    `trained` is zero, and the result `False`.
     """
     if trained.shape[-1:] != vectors.shape[-1:] or not trained.any():
         return False

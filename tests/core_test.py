@@ -76,7 +76,7 @@ def test_without_allennlp(tmp_path):
     assert errors == [
         f"Language model {path} is not a complete folder of `allennlp export-model` with fastText "
         "vectors and a `bidirectional_language_model_lstm`. If it lacks `config.json` or "
-        "`model.safetensors`, copy it again. Others need AllenNLP: pip install "
+        "`model.safetensors`, copy it again. Other models need AllenNLP: pip install "
         "'allennlp_semfit[train]' && pip install --no-deps allennlp==2.10.1 "
         "allennlp-models==2.10.1"
         for path in (exported[2], others)

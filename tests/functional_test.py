@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from allennlp_semfit import functional
 from allennlp_semfit.functional import (
-    are_other_vectors,
     contrastive_loss,
     distinct_vectors,
     log_vmf_normalizer,
     negative_log_likelihoods,
     semfit_loss,
     unit_vectors,
+    vectors_differ,
 )
 
 # From 1e-3 to 1e4, no power of ten among them.
@@ -213,8 +213,8 @@ def test_words_get_no_gradient(loss):
 
 def test_one_vector_can_be_another_and_rounding_makes_none():
     trained = torch.randn(3, 300)
-    assert not are_other_vectors(trained.bfloat16().float(), trained)
-    assert are_other_vectors(torch.stack([trained[0], trained[2], trained[2]]), trained)
+    assert not vectors_differ(trained.bfloat16().float(), trained)
+    assert vectors_differ(torch.stack([trained[0], trained[2], trained[2]]), trained)
 
 
 def words_of(context, vectors, weight):

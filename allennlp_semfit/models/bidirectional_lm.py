@@ -93,7 +93,7 @@ class BidirectionalLm(LanguageModelBase):
         """Both directions' states of three words, one of which may be changed."""
         self._contextualizer.eval()
         words = torch.linspace(-1, 1, 3 * self._contextualizer.get_input_dim()).view(1, 3, -1)
-        # It may be on a GPU already, or in another precision.
+        # The contextualizer may be on a GPU already, or in another precision.
         words = words.to(next(self._contextualizer.parameters(), words))
         if changed is not None:
             words[:, changed] = 1.5
@@ -134,7 +134,7 @@ class BidirectionalLm(LanguageModelBase):
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
 
         forward_states, backward_states = last_layer.flatten(0, 1).chunk(2, dim=-1)
-        # On a GPU, the backward pass of an index of several tensors sorts it, in many kernels.
+        # On a GPU, the backward pass of indexing with several tensors sorts them, in many kernels.
         rows = left[0] * mask.size(1) + left[1]
         forward_states = forward_states.index_select(0, rows)
         backward_states = backward_states.index_select(0, rows + 1)

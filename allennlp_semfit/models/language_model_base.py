@@ -12,7 +12,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp_semfit.archives.language_model_archive import LanguageModelArchive
 from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import check_dims
-from allennlp_semfit.functional import are_other_vectors
+from allennlp_semfit.functional import vectors_differ
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class LanguageModelBase(Model, NamesConfigKey):
         self._text_field_embedder = text_field_embedder
         self._contextualizer = contextualizer
         self._head = head
-        # The input vector of the first boundary token in the training.
+        # The input vector of the first boundary token in training.
         self.register_buffer("boundary_vector", torch.zeros(text_field_embedder.get_output_dim()))
         self._has_boundary_vector = False
         self._check_compatible()
@@ -68,9 +68,9 @@ class LanguageModelBase(Model, NamesConfigKey):
 
     def _check_boundary_vector(self, embeddings: torch.Tensor) -> None:
         """
-        Keeps the first vector of the first batch of a training. Raises a `ConfigurationError` if
-        it is another one when the training is resumed or continued, or the model is evaluated.
-        Shape `(batch_size, length, dim)`.
+        Stores the first vector of the first training batch. Raises a `ConfigurationError` if it
+        differs when training is resumed or continued, or the model is evaluated. `embeddings` has
+        the shape `(batch_size, length, dim)`.
         """
         if self._has_boundary_vector:
             return
@@ -82,13 +82,13 @@ class LanguageModelBase(Model, NamesConfigKey):
         if not self.boundary_vector.any():
             if self.training:
                 self.boundary_vector.copy_(first[0])
-        # Embedders with parameters have their vectors in the archive, or change them.
-        elif not [*self._text_field_embedder.parameters()] and are_other_vectors(
+        # The vectors of embedders with parameters are in the archive, or are trained.
+        elif not [*self._text_field_embedder.parameters()] and vectors_differ(
             first[0], self.boundary_vector
         ):
             raise ConfigurationError(
-                f"{self.name}: the word vectors are not those of the model's training. Put the "
-                "file of its training in their place, or train a new model."
+                f"{self.name}: the word vectors are not those of the model's training. "
+                "Restore the file that it was trained with, or train a new model."
             )
 
     def _check_finite(self, loss: torch.Tensor) -> torch.Tensor:
@@ -122,7 +122,7 @@ class LanguageModelBase(Model, NamesConfigKey):
 
     def _check_compatible(self) -> None:
         embedders = getattr(self._text_field_embedder, "_token_embedders", {})
-        names = [name for name, read in embedders.items() if not isinstance(read, EmptyEmbedder)]
+        names = [name for name, each in embedders.items() if not isinstance(each, EmptyEmbedder)]
         if len(names) > 1:
             logger.warning(
                 "%s: the text_field_embedder reads %s. The model can be trained and evaluated, but "

@@ -77,8 +77,8 @@ class MaskedLm(LanguageModelBase):
 
     def forward(self, source: TextFieldTensors) -> Dict[str, Any]:
         """
-        As `bidirectional_lm`, but with one `"loss"`, averaged over the targets. `"lm_embeddings"`,
-        the layers of the sentences without masking, are only returned in evaluation, with
+        Like `bidirectional_lm`, but with one `"loss"`, averaged over the targets. The layers of the
+        sentences without masking, `"lm_embeddings"`, are only returned in evaluation, with
         `return_all_layers`.
         """
         mask = get_text_field_mask(source)

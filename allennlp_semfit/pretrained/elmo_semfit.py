@@ -170,7 +170,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
         1 by itself; AllenNLP's `ScalarMix` normalizes over the whole batch.
     requires_grad : `bool`, optional (default = `False`)
         Whether to fine-tune the language model. Parameters that its `model` config freezes stay
-        frozen, but not those of the trainer's `no_grad`.
+        frozen, but not those that its trainer's `no_grad` froze.
     projection_dim : `int`, optional (default = `None`)
         If given, the representation is projected to this dimension.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
@@ -297,7 +297,7 @@ class ElmoSemfitEmbedder(TokenEmbedder, NamesConfigKey):
 
 class ArchivedLanguageModel(torch.nn.Module):
     """
-    The layers of any language model, which AllenNLP builds, with the interface of
+    The layers of a language model of any kind, built by AllenNLP, with the interface of
     `FolderLanguageModel`. The parameters and errors are those of `SentenceEmbedder`.
     """
 

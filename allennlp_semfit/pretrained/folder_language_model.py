@@ -22,7 +22,7 @@ from allennlp_semfit.common.model_config import boundary_tokens, input_names, ty
 from allennlp_semfit.common.text_files import FOLDER_WEIGHTS
 from allennlp_semfit.fasttext.compact import open_fasttext
 from allennlp_semfit.fasttext.model import FastTextVectors
-from allennlp_semfit.functional import are_other_vectors
+from allennlp_semfit.functional import vectors_differ
 from allennlp_semfit.modules.contextualizers.contextualizer import BidirectionalLstm
 
 _CONFIG = "config.json"
@@ -38,7 +38,7 @@ _REMEDY = f"It must be a folder of `allennlp export-model`. {_COPY}"
 
 
 class _Config(NamedTuple):
-    """What this module reads of a folder's `config.json`."""
+    """What this module reads from a folder's `config.json`."""
 
     contextualizer: Dict[str, Any]
     vectors: str
@@ -52,8 +52,8 @@ class FolderLanguageModel(torch.nn.Module):
     `bidirectional_language_model_lstm`, which must return all layers. Gradients and dropout are
     off.
 
-    A folder is data: of its configuration only sizes and names are read, and of its files only
-    those in it.
+    A folder is data: only sizes and names are read from its configuration, and only files in the
+    folder are opened.
     """
 
     _start: torch.Tensor
@@ -81,8 +81,8 @@ class FolderLanguageModel(torch.nn.Module):
     @classmethod
     def open(cls, folder: Union[str, os.PathLike]) -> Optional["FolderLanguageModel"]:
         """
-        Opens a folder, or returns `None` if it is not one or has another kind of model. Raises an
-        `InvalidFileError` if a file is missing or damaged, or they do not fit together.
+        Opens a folder, or returns `None` if it is none or has another kind of model. Raises an
+        `InvalidFileError` if a file is missing or damaged, or files do not match.
         """
         remedy = "`allennlp export-model` makes such a folder."
         is_url = "://" in os.fspath(folder)
@@ -115,8 +115,8 @@ class FolderLanguageModel(torch.nn.Module):
             )
         model = cls(contextualizer, vectors, config.start_tokens, config.end_tokens)
         trained = tensors.get("boundary_vector", model._start[:0]).float()
-        if are_other_vectors(model._start[:1], trained):
-            found = "does not have the vectors of the training"
+        if vectors_differ(model._start[:1], trained):
+            found = "does not have the vectors that the model was trained on"
             raise InvalidFileError(path, found, _COPY, vectors.kind)
         return model
 

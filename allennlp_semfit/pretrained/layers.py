@@ -12,20 +12,20 @@ from allennlp_semfit.archives.language_model_archive import (
     WORD_MASK,
     LanguageModelArchive,
 )
-from allennlp_semfit.functional import are_other_vectors
+from allennlp_semfit.functional import vectors_differ
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.pretrained.folder_language_model import add_boundary_tokens
 
-# The output of these depends only on the word. A subclass might differ.
+# Embedders whose output depends only on the word, which may not hold for their subclasses.
 _CHARACTER_CNNS = ("character_encoding", "elmo_character_cnn")
 
 
 class LanguageModelLayers(torch.nn.Module):
     """
     The layers of a trained language model, the `archive`'s `model`, without its output layer. Adds
-    the boundary tokens of its training to each sentence. Of a subword model, the vector of a word
+    the boundary tokens of its training to each sentence. In a subword model, the vector of a word
     is that of its first subword. Raises a `ConfigurationError` if the model does not fit the
-    fastText file or has not exactly one indexer whose embedder is not `empty`.
+    fastText file or does not have exactly one indexer whose embedder is not `empty`.
     """
 
     def __init__(self, archive: LanguageModelArchive, model: Any) -> None:
@@ -46,13 +46,13 @@ class LanguageModelLayers(torch.nn.Module):
         # In a tuple, because its parameters are already registered by the text field embedder.
         self._cached_embedder: Optional[Tuple[CachedEmbedder]] = None
         indexer: Any = archive.open_indexer()
-        # Only indexers that look up vectors have some.
+        # Only indexers that look up vectors have this attribute.
         vectors: Any = getattr(indexer, "vectors", None)
         if vectors is not None and vectors.dim != self.get_input_dim():
             raise ConfigurationError(
                 f"The language model {archive.file} was trained on vectors of dimension "
                 f"{self.get_input_dim()}, but those of {vectors.path} have dimension "
-                f"{vectors.dim}. Put the file of its training there."
+                f"{vectors.dim}. Restore the file that it was trained with."
             )
         self.input_names = {self.prefix + name for name in indexer.get_empty_token_list()}
         if self.is_subword:
@@ -62,10 +62,10 @@ class LanguageModelLayers(torch.nn.Module):
             for tokens in archive.boundary_tokens
         )
         for boundary in self._start.state_dict().values():
-            if are_other_vectors(boundary[:1], model.boundary_vector):
+            if vectors_differ(boundary[:1], model.boundary_vector):
                 raise archive.error(
                     f"was trained on other vectors than those of {vectors.path}",
-                    "Put the file of its training there.",
+                    "Restore the file that it was trained with.",
                 )
 
     def get_input_dim(self) -> int:
@@ -96,7 +96,7 @@ class LanguageModelLayers(torch.nn.Module):
         """
         The layers, the projected input first, including boundaries: `num_layers` tensors of shape
         `(batch_size, start + length + end, get_output_dim())`. `tensors` are those of the
-        `elmo_semfit` indexer, shape `(batch_size, length, ...)`, where `length` counts words or, of
+        `elmo_semfit` indexer, shape `(batch_size, length, ...)`, where `length` counts words or, in
         a subword model, subwords.
         """
         # The user may have called `half()`.
@@ -142,7 +142,7 @@ class LanguageModelLayers(torch.nn.Module):
 class _BoundaryTokens(torch.nn.Module):
     """
     The tensors of the tokens on one side of a sentence, as buffers. Vectors are part of the state
-    dict, by which a trained task recognizes other vectors in the place of those of its training.
+    dict, so that a trained task detects other vectors than those that it was trained with.
     """
 
     def __init__(
@@ -178,10 +178,10 @@ class _BoundaryTokens(torch.nn.Module):
     ) -> None:
         for name, vectors in self.state_dict().items():
             trained = state_dict.get(prefix + name, vectors).to(vectors)
-            if trained.shape == vectors.shape and are_other_vectors(vectors, trained):
+            if trained.shape == vectors.shape and vectors_differ(vectors, trained):
                 raise ConfigurationError(
-                    f"The language model {self._archive_file} reads other word vectors than in the "
-                    "training of this model: it is another one, or its file of vectors has been "
-                    "replaced. Put the old one there."
+                    f"The language model {self._archive_file} has other word vectors than when "
+                    "this task was trained: it is another language model, or its file of vectors "
+                    "has been replaced. Restore the original."
                 )
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)

@@ -115,7 +115,7 @@ class SentenceEmbedder:
         return self._layers.get_output_dim()
 
     def get_sentence_dim(self, layers: str = "all") -> int:
-        """The dimension of a vector of `sentence_vectors`. Raises the error of its `layers`."""
+        """The dimension of a vector of `sentence_vectors`. Raises an error for unknown `layers`."""
         check_pooling(layers)
         return self.get_output_dim() * (self.num_layers if layers == "all" else 1)
 
@@ -141,15 +141,15 @@ class SentenceEmbedder:
     ) -> List[Any]:
         """
         Embeds sentences, which may be empty, in one batch, padded to the length of the longest.
-        Returns the output of `embed_sentence` for each, where `convert_to_tensor` is described.
+        Returns the output of `embed_sentence` for each; see there for `convert_to_tensor`.
         """
         batch = list(batch)
         for sentence in batch:
             for word in check_sentence(sentence):
                 if not isinstance(word, str):
                     raise ConfigurationError(
-                        f"{word!r:.50}: a word must be a string, got {type(word).__name__}; give "
-                        "each sentence as a list of strings, and several to `embed_sentences`."
+                        f"{word!r:.50}: a word must be a string, got {type(word).__name__}; give a "
+                        "sentence as a list of strings, several sentences to `embed_sentences`."
                     )
         if not batch:
             return []
@@ -208,8 +208,8 @@ class SentenceEmbedder:
                 while index not in vectors:
                     batch = next(batches)
                     words = [window[number] for number in batch]
-                    of_words = self.embed_batch(words, convert_to_tensor=convert_to_tensor)
-                    vectors.update(zip(batch, of_words))
+                    layers = self.embed_batch(words, convert_to_tensor=convert_to_tensor)
+                    vectors.update(zip(batch, layers))
                 yield vectors.pop(index)
 
     def sentence_vectors(
@@ -264,8 +264,8 @@ class SentenceEmbedder:
         texts = (words for words in all_words if " " in str(*words).strip())
         if {*lengths} == {1} and (text := next(texts, None)) is not None:
             raise ConfigurationError(
-                f"The sentence {text!r:.50} is a text as its only word; split it into words. If it "
-                "is a single word, use `embed_sentences`."
+                f"The sentence {text!r:.50} has a text as its only word; split it into words. If "
+                "it is a single word, use `embed_sentences`."
             )
         vectors = numpy.zeros((len(all_words), self.get_sentence_dim(layers)), numpy.float32)
         batches: Any = list(batches_by_length(lengths, batch_size))
@@ -289,7 +289,7 @@ def _open_with_allennlp(archive_file: Union[str, os.PathLike]) -> torch.nn.Modul
             archive_file,
             "is not a complete folder of `allennlp export-model` with fastText vectors and a "
             "`bidirectional_language_model_lstm`",
-            "If it lacks `config.json` or `model.safetensors`, copy it again. Others need "
+            "If it lacks `config.json` or `model.safetensors`, copy it again. Other models need "
             "AllenNLP: pip install 'allennlp_semfit[train]' && pip install --no-deps "
             "allennlp==2.10.1 allennlp-models==2.10.1",
             "Language model",
@@ -301,7 +301,7 @@ def _open_with_allennlp(archive_file: Union[str, os.PathLike]) -> torch.nn.Modul
 
 def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:
     """
-    The sentences in groups, within each of which `batches_by_length` sorts them: up to 5,000
+    Groups the sentences into windows, within which `batches_by_length` sorts them: up to 5,000
     sentences and, unless it is a single sentence, 50,000 words.
     """
     window: List[Sequence[str]] = []
@@ -318,8 +318,8 @@ def windows_of(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[Sequence
 
 
 def check_sentence(sentence: Any) -> Any:
-    """Returns it, or raises a `ConfigurationError` if it is not a list of words."""
-    # Arrays are no sequences.
+    """Returns the sentence, or raises a `ConfigurationError` if it is not a list of words."""
+    # NumPy arrays are accepted, which are not instances of `abc.Sequence`.
     is_other = isinstance(sentence, (str, bytes, abc.Mapping, abc.Set))
     if is_other or not isinstance(sentence, abc.Collection):
         raise ConfigurationError(
