@@ -36,7 +36,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
     # Raises
 
     `ConfigurationError`
-        If `input_dim` is less than 1, or the encoder has other outputs.
+        If `input_dim` is less than 1, or the encoder's outputs are not as described.
 
     # Example
 
@@ -65,7 +65,7 @@ class BidirectionalLanguageModelAdapter(Contextualizer, Seq2SeqEncoder):
         if output_dim != 2 * dim:
             raise ConfigurationError(
                 f"{self.name}: the `encoder` has inputs of dimension {dim} and outputs of "
-                f"{output_dim}; they must have {2 * dim}, those of both directions."
+                f"{output_dim}; the outputs must have {2 * dim}, half of it for each direction."
             )
         super().__init__(input_dim, output_dim, self._count_layers(built), return_all_layers)
         self.encoder = built

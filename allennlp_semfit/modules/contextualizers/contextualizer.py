@@ -15,11 +15,11 @@ from allennlp_semfit.modules.kernels.projected_lstm import ProjectedLstm, run_in
 class Contextualizer(torch.nn.Module):
     """
     A base class for contextualizers of language models. `num_layers` does not count the input.
-    `return_all_layers`, whether `forward` returns all layers or only the last one, can be set.
+    `return_all_layers`, whether `forward` returns all layers or only the last one, can be changed.
     """
 
     max_length: Optional[int] = None
-    """The length of the windows in which longer sentences are read, each without the others."""
+    """Longer sentences are read in windows of this length, independently of each other."""
 
     def __init__(
         self, input_dim: int, output_dim: int, num_layers: int, return_all_layers: bool
@@ -62,8 +62,8 @@ class Contextualizer(torch.nn.Module):
         # With a shorter mask, the wrong words would be packed.
         if inputs.shape[:-1] != mask.shape:
             raise ValueError(
-                f"`inputs` has the shape {tuple(inputs.shape)} and `mask` {tuple(mask.shape)}; all "
-                "dimensions but the last of `inputs` must be the same."
+                f"`inputs` has the shape {tuple(inputs.shape)} and `mask` {tuple(mask.shape)}; "
+                "they must be (batch_size, length, input_dim) and (batch_size, length)."
             )
         if self.max_length is None or mask.size(1) <= self.max_length:
             layers = self._run(inputs, mask)

@@ -209,7 +209,7 @@ class ElementwiseRecurrentLayer(torch.nn.Module):
 
 
 def _previous_words(words: torch.Tensor, batch_sizes: List[int]) -> torch.Tensor:
-    """The word before each; zeros before the first."""
+    """The word before each word; zeros before the first."""
     steps = words.split(batch_sizes)
     previous = [step[:size] for step, size in zip(steps, batch_sizes[1:])]
     return torch.cat([torch.zeros_like(words[: batch_sizes[0]]), *previous])

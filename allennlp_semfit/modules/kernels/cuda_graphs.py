@@ -23,8 +23,8 @@ class _Lease:
 
 class _Memory:
     """
-    The memory that all graphs of a cache share. The first graph is the largest: in a pool, smaller
-    graphs fit into the memory of a larger one, but not a larger one into that of several smaller.
+    The memory that all graphs of a cache share. The first graph is the largest: in a pool, small
+    graphs fit into the memory of a large one, but a large one not into that of several small ones.
     """
 
     def __init__(self, size: int, stream: torch.cuda.Stream) -> None:
@@ -43,8 +43,8 @@ class _Memory:
 
 class CapturedPass:
     """
-    A forward pass and its backward pass. The values of `inputs` do not matter; their second
-    dimension, like that of the gradients, is the words.
+    A forward pass and its backward pass. The values of `inputs` do not matter. The second dimension
+    of inputs, outputs and their gradients is the number of words.
 
     Given the inputs, `forward` returns the outputs and the values that `backward` needs. Given the
     outputs' gradient and these values, `backward` returns the gradient of the inputs, or `None`,
@@ -89,7 +89,7 @@ class CapturedPass:
 
     def forward(self, inputs: torch.Tensor) -> Tuple[torch.Tensor, _Lease]:
         """
-        Returns the outputs and the argument of `backward`. There may be fewer words than in the
+        Returns the outputs and the argument of `backward`. The inputs may have fewer words than the
         graph.
         """
         _copy_words(inputs, self._inputs)
@@ -108,8 +108,9 @@ class CapturedPass:
         """
         if not vars(self) or self._memory.lease() is not lease:
             raise RuntimeError(
-                "The gradients were computed once already, and another forward pass has since "
-                "overwritten what computing them again needs. Compute them before it."
+                "The gradients have been computed once, and another forward pass has since "
+                "overwritten the values for computing them again. Compute all gradients of a "
+                "forward pass before the next one."
             )
         lease.is_over = True
         _copy_words(grad_outputs, self._grad_outputs)
@@ -140,9 +141,9 @@ class GraphCache:
         capture: Callable[[_Memory], CapturedPass],
     ) -> Optional[CapturedPass]:
         """
-        Returns the pass for a shape, or `None` if another pass is in progress, if there are too
-        many, or if the shape occurs for the first time: many shapes occur only once. `capture`
-        captures it. If `parameters` differ from those of the last call, all shapes are new.
+        Returns the pass for a shape, which `capture` captures, or `None` if another pass is in
+        progress, if there are too many, or if the shape occurs for the first time: many shapes
+        occur only once. If `parameters` differ from those of the last call, all shapes are new.
         """
         if self._memory is not None:
             lease = self._memory.lease()

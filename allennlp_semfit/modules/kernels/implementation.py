@@ -21,7 +21,7 @@ def select_ops(
     them, `native_ops` or `triton_ops`. `implementation` is one of `IMPLEMENTATIONS`, where "auto"
     selects the fastest available one, and `dtype` is the type of the matrix products.
 
-    Raises a `ConfigurationError` if it is not available for the device and the types.
+    Raises a `ConfigurationError` if the implementation is not available for the device and types.
     """
     supported = {
         "triton": device.type == "cuda" and dtype != torch.float64,

@@ -109,8 +109,8 @@ def _graphs_of(layer: ProjectedLstm, batch_sizes: List[int]) -> Optional[GraphCa
     is_rectangular = len(set(batch_sizes)) == 1
     if not torch.is_grad_enabled() or not is_rectangular or batch_sizes[0] > _MAX_GRAPH_SIZE:
         return None
-    # A checkpoint runs the forward pass twice and needs the same saved tensors both times, but the
-    # second time the graph is in use.
+    # Activation checkpointing runs the forward pass twice and needs the same saved tensors both
+    # times, but the second time the graph is in use.
     if torch._C._autograd._top_saved_tensors_default_hooks(False) is not None:
         return None
     return _graphs.setdefault(layer, GraphCache())
@@ -120,7 +120,7 @@ class _ProjectedLstmFunction(torch.autograd.Function):
     """
     The forward and backward pass of `ProjectedLstm`, for several layers in parallel. The matrix
     products that do not depend on the previous state, including those of the weight gradients, are
-    computed for all steps at once. The operations between the others are fused and work in place.
+    computed for all steps at once. Between the other products, operations are fused and in place.
     On a GPU, each matrix product is a batched one for all layers, and small training batches run as
     CUDA graphs. On a CPU, each layer runs in a thread.
 
@@ -179,7 +179,7 @@ class _ProjectedLstmFunction(torch.autograd.Function):
                 "differentiated again, as gradient penalties and second derivatives require. Call "
                 "autograd without `create_graph=True`."
             )
-        # Checkpoints and other hooks of saved tensors let them be read only once.
+        # Activation checkpointing and other saved tensor hooks allow only one access.
         saved_tensors = ctx.saved_tensors
         weights, saved = saved_tensors[: ctx.num_weights], saved_tensors[ctx.num_weights :]
         if ctx.graph is not None:
@@ -213,7 +213,7 @@ def _get_graph(
     num_layers, _, hidden_dim = inputs.shape
     batch_size, num_steps = options.batch_sizes[0], len(options.batch_sizes)
     num_steps += -num_steps % _GRAPH_STEPS
-    # Steps after the last one do not change the others, and their gradients are zero.
+    # The added steps do not change the states before them, and their gradients are zero.
     padded = options._replace(batch_sizes=[batch_size] * num_steps)
 
     def capture(memory: Any) -> CapturedPass:

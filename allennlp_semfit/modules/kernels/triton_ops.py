@@ -244,7 +244,7 @@ def cell_forward(
     cell_state: torch.Tensor,
     hidden: torch.Tensor,
 ) -> None:
-    """As `torch_ops.cell_forward`, but the gates keep their pre-activations, without the bias."""
+    """Like `torch_ops.cell_forward`, but the gates keep their pre-activations, without the bias."""
     if recurrent_gates is not None:
         gates += recurrent_gates
     # Triton needs a pointer; the kernel never reads this one.
@@ -275,7 +275,7 @@ def cell_backward(
     hidden: torch.Tensor,
     bias_sums: Optional[torch.Tensor],
 ) -> None:
-    """As `torch_ops.cell_backward`."""
+    """Like `torch_ops.cell_backward`."""
     assert bias_sums is not None
     previous = cell_state if previous_cell_state is None else previous_cell_state
     tensors = (grad_hidden, gates, bias, previous, grad_cell_state, grad_gates, hidden, bias_sums)
@@ -294,7 +294,7 @@ def cell_backward(
 
 
 def new_bias_sums(gates: torch.Tensor, num_sentences: int) -> torch.Tensor:
-    """As `torch_ops.new_bias_sums`."""
+    """Like `torch_ops.new_bias_sums`."""
     # One row for each program of a block of cells. These numbers are the fastest on an H200.
     num_groups = max(1, min(num_sentences, max(num_sentences // 8, 32), 96))
     return gates.new_zeros(len(gates), num_groups, gates.size(-1), dtype=torch.float32)
@@ -309,7 +309,7 @@ def state_forward(
     state: torch.Tensor,
     recurrent: torch.Tensor,
 ) -> None:
-    """As `torch_ops.state_forward`."""
+    """Like `torch_ops.state_forward`."""
     tensors = (projected, weight, bias, state, recurrent)
     strided = (projected, state, recurrent)
     _launch_on_rows(_state_forward, tensors, strided, weight, eps, clip_value)
@@ -324,7 +324,7 @@ def state_backward(
     clip_value: float,
     grad_projected: torch.Tensor,
 ) -> None:
-    """As `torch_ops.state_backward`."""
+    """Like `torch_ops.state_backward`."""
     # Triton needs a pointer; the kernel never reads this one.
     recurrent = grad_state if grad_recurrent is None else grad_recurrent
     recurrent_rows = 0 if grad_recurrent is None else grad_recurrent.size(1)

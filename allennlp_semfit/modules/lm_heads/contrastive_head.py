@@ -24,8 +24,8 @@ class BatchWords:
     """
     The distinct words of a batch, and the targets as indices into them. Indexing selects targets.
 
-    `directions` has the vectors of the words, of unit norm, shape `(num_words, embedding_dim)`.
-    `indices` has the words of the targets, or -1 for positions without a target, of any shape.
+    `directions` contains the unit vectors of the words, shape `(num_words, embedding_dim)`.
+    `indices` contains the word of each target, or -1 for no target, in any shape.
     """
 
     directions: torch.Tensor
@@ -75,8 +75,8 @@ class ContrastiveHead(VectorHeadBase):
     # Raises
 
     `ConfigurationError`
-        If `max_negatives` is less than 1, and for the targets as `VectorHeadBase`; in training, if
-        the words of a batch have fewer than two distinct vectors.
+        If `max_negatives` is less than 1; in training, if the words of a batch have fewer than two
+        distinct vectors. See also `VectorHeadBase`.
 
     # Example
 

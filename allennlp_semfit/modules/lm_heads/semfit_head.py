@@ -32,9 +32,9 @@ class Distance(Registrable):
 
     def initial_scale(self, dim: int) -> float:
         """
-        Training starts from a constant prediction, this times the mean of the targets. An optimizer
-        such as Adam changes each element by about the learning rate in a step, so with a much
-        smaller norm than the default's the direction would change too fast at first, and with a
+        Training starts from a constant prediction: this scale times the mean of the targets. An
+        optimizer such as Adam changes each element by about the learning rate in a step, so with a
+        much smaller scale than the default the direction would change too fast at first, and with a
         larger one too slowly.
         """
         return dim**0.5 / 3

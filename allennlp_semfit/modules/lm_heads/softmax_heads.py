@@ -197,7 +197,8 @@ class SoftmaxHead(SoftmaxHeadBase):
             raise ConfigurationError(
                 f"softmax: with `tie_to_input`, the `embedding` {_INDEXER!r} must have "
                 f"{expected[0]} vectors, one for each index of the namespace {self.namespace!r}, "
-                f"of the head's `embedding_dim`, {expected[1]}. It has {found[0]} of {found[1]}."
+                f"of the head's `embedding_dim`, {expected[1]}. It has {found[0]} vectors of "
+                f"dimension {found[1]}."
             )
         self._tied_embedding = (embedder,)
 
@@ -220,8 +221,8 @@ class AdaptiveSoftmaxHead(SoftmaxHeadBase):
     directly. The others are predicted in two steps: first the cluster, then the word in it. The
     rarer the words of a cluster, the lower the dimension of their vectors.
 
-    The head is fast only if the vocabulary is sorted by decreasing frequency, as those
-    that AllenNLP counts are.
+    The head is fast only if the vocabulary is sorted by decreasing frequency, as are vocabularies
+    that AllenNLP counts.
 
     Registered as an `LmHead` with name "adaptive_softmax".
 
@@ -355,7 +356,7 @@ class SampledSoftmaxHead(SoftmaxHeadBase):
             self._negative_log_likelihood(self.losses(context[subset], targets[subset]))
         if len(targets):
             return self.softmax(context, targets)
-        # AllenNLP's loss would have no gradient, but `DistributedDataParallel` waits for all.
+        # AllenNLP's loss would have no gradient, but `DistributedDataParallel` waits for one.
         return context.sum() if self.sparse else self.losses(context, targets).sum()
 
     def output_layer(self) -> Tuple[torch.Tensor, torch.Tensor]:

@@ -39,10 +39,10 @@ class VectorHeadBase(LmHead):
     embedding_dim : `int`
         The dimension of the target vectors.
     target_embedder : `TokenEmbedder`, optional (default = `None`)
-        Embeds the targets. It must be frozen. By default, they are the model's input vectors. If it
-        computes them, those of 100,000 words are cached: see `CachedEmbedder`. An `embedding` has
-        random vectors for words that its `pretrained_file` lacks, so limit the vocabulary to those
-        of the file.
+        Embeds the targets, which by default are the model's input vectors. It must be frozen. If it
+        computes vectors, those of 100,000 words are cached: see `CachedEmbedder`. An `embedding`
+        has random vectors for words that its `pretrained_file` lacks, so limit the vocabulary to
+        the words of the file.
     target_indexer : `str`, optional (default = `None`)
         The name of the indexer, in the reader's `token_indexers`, that the target embedder reads.
         If the model's input does not read this indexer, add `{"type": "empty"}` under this name to
@@ -79,8 +79,9 @@ class VectorHeadBase(LmHead):
         self.target_embedder: Optional[BasicTextFieldEmbedder] = None
         if (target_embedder is None) != (target_indexer is None):
             raise ConfigurationError(
-                "head: `target_embedder` and `target_indexer` go together; the second "
-                "names the indexer, in the reader's `token_indexers`, that the first reads."
+                "head: give both `target_embedder` and `target_indexer`, or neither; "
+                "`target_indexer` names the indexer, in the reader's `token_indexers`, that the "
+                "`target_embedder` reads."
             )
         if target_embedder is not None and target_indexer is not None:
             self._check_target_embedder(target_embedder)
@@ -108,8 +109,8 @@ class VectorHeadBase(LmHead):
         else:
             raise ConfigurationError(
                 f"head: `target_indexer` is {self.target_indexer!r}, but the reader's "
-                f"`token_indexers` are {sorted(source)}. Add it there and, if the model is not to "
-                'read it, {"type": "empty"} of the same name to the `token_embedders`.'
+                f"`token_indexers` are {sorted(source)}. Add it there and, if the model does not "
+                'read it, {"type": "empty"} under the same name to the `token_embedders`.'
             )
         if self.training and self.target_transform is not None:
             self.target_transform.update(vectors, get_text_field_mask(source))
@@ -132,8 +133,8 @@ class VectorHeadBase(LmHead):
             if baseline > HIGH_BASELINE:
                 logger.warning(
                     "The target vectors are nearly the same: in the first batch, a constant vector "
-                    "has a mean cosine of %.3f with them. If they are fastText's, it has read too "
-                    "little text. Train it with more passes: allennlp train-fasttext TEXT "
+                    "has a mean cosine of %.3f with them. If fastText trained them, it has read "
+                    "too little text. Train it with more passes: allennlp train-fasttext TEXT "
                     "VECTORS.bin --dim %d --epoch 200 --force",
                     baseline,
                     self.embedding_dim,
@@ -161,7 +162,7 @@ class TargetTransform(torch.nn.Module):
     """
     Centers vectors after scaling them to unit norm, `w / |w| - mean`, because word vectors share a
     common direction: after training on a small corpus, the norm of their mean can exceed half of
-    theirs. With `whiten`, multiplies them by `covariance^(-1/2) / sqrt(m)` too: the variance is
+    their own. With `whiten`, multiplies them by `covariance^(-1/2) / sqrt(m)` too: the variance is
     then the same in all directions, and the mean squared norm is about 1. This symmetric root is
     the whitening matrix that changes the vectors least (Kessy et al. 2018, "Optimal Whitening and
     Decorrelation").

@@ -76,7 +76,7 @@ class CachedEmbedder(TokenEmbedder):
         The embedder's output, without a gradient: shape `(batch_size, length, get_output_dim())`.
         `tokens` is the embedder's input, of shape `(batch_size, length, ...)`.
         """
-        # A tensor made in inference mode has no version.
+        # Inference tensors have no version counter.
         weights = [
             (weight.data_ptr(), weight.dtype, 0 if weight.is_inference() else weight._version)
             for weight in chain(self.embedder.parameters(), self.embedder.buffers())
@@ -87,7 +87,7 @@ class CachedEmbedder(TokenEmbedder):
         shape, words = tokens.shape[:2], tokens.flatten(0, 1)
         if not len(words):
             return torch.zeros(*shape, self.get_output_dim(), device=tokens.device)
-        # Tensors made in inference mode cannot be used in training later.
+        # Inference tensors cannot be used in training later.
         with (
             torch.inference_mode(False),
             torch.no_grad(),

@@ -12,7 +12,7 @@ from allennlp_semfit.common.config_params import NamesConfigKey
 from allennlp_semfit.common.errors import InvalidFileError, check_bounds, first_line, resolve_file
 from allennlp_semfit.functional import distinct_vectors
 
-# The characters of a word, as the `elmo_characters` indexer gives them.
+# The number of characters for each word that the `elmo_characters` indexer returns.
 _MAX_CHARACTERS: int = ELMoCharacterMapper.max_word_length
 # The largest convolution of the published ELMo takes 180 kB per word.
 _MAX_WORDS_AT_ONCE = 1024
@@ -118,7 +118,7 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
     def _elmo_weights(self) -> Iterator[Tuple[str, torch.Tensor]]:
         """
         The weights as views with ELMo's names and shapes. AllenNLP's gate is the share of the input
-        that is carried, ELMo's the share that is transformed, so the former has the opposite sign.
+        that is carried, ELMo's the share that is transformed, so the signs of their weights differ.
         """
         encoder: Any = self._encoder
         yield "char_embed", self._embedding.weight[1:]
@@ -142,8 +142,9 @@ class ElmoCharacterCnnEmbedder(TokenEmbedder, NamesConfigKey):
 
     def forward(self, elmo_tokens: torch.Tensor) -> torch.Tensor:
         """
-        The vectors, without gradients and zero where padded, of the output of the `elmo_characters`
-        indexer. Shapes `(batch_size, length, 50)` and `(batch_size, length, get_output_dim())`.
+        The vectors of words, without gradients and zero where padded, shape
+        `(batch_size, length, get_output_dim())`. `elmo_tokens` is the output of the
+        `elmo_characters` indexer, shape `(batch_size, length, 50)`.
         """
         if elmo_tokens.dim() != 3 or elmo_tokens.size(-1) != _MAX_CHARACTERS:
             raise ConfigurationError(

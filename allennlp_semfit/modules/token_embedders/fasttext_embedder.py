@@ -41,7 +41,7 @@ class FastTextEmbedder(TokenEmbedder):
     ) -> torch.Tensor:
         """
         The vector of each word, shape `(batch_size, length, embedding_dim)`. `vectors` has the same
-        shape or, with `indices`, the row of each word in it, the shape
+        shape. With `indices`, the row of each word in `vectors`, it has the shape
         `(num_vectors + 1, embedding_dim)`. Raises a `ConfigurationError` if the dimension of the
         vectors is not `embedding_dim`.
         """

@@ -99,7 +99,7 @@ def test_shapes_and_padding(kind):
 @each_kind
 @pytest.mark.parametrize("shape", [(3, 8), (2, 9), (1, 9), (3, 10)])
 def test_a_mask_of_other_words(kind, shape):
-    message = r"`inputs` has the shape \(3, 9, 5\) and `mask` \(\d, \d+\); all dimensions"
+    message = r"`inputs` has the shape \(3, 9, 5\) and `mask` \(\d, \d+\); they must be"
     with pytest.raises(ValueError, match=message):
         build(kind)(torch.randn(3, 9, 5), torch.ones(shape, dtype=torch.bool))
 
@@ -303,7 +303,7 @@ def test_dropout_does_not_affect_residual_connections_and_evaluation():
             {"type": "lstm", "input_size": 8, "hidden_size": 8, "bidirectional": True},
             "returns only its last layer",
         ),
-        ({"type": "pass_through", "input_dim": 8}, "outputs of 8; they must have 16"),
+        ({"type": "pass_through", "input_dim": 8}, "outputs of 8; the outputs must have 16"),
     ],
 )
 def test_encoders_that_are_no_contextualizers(encoder, message):

@@ -212,9 +212,9 @@ def test_a_target_embedder_that_does_not_fit():
         build(Embedding(6, 10, trainable=False))
     with pytest.raises(ConfigurationError, match='Embedding with trainable.*"trainable": false'):
         build(Embedding(7, 10))
-    with pytest.raises(ConfigurationError, match="`target_indexer` go together"):
+    with pytest.raises(ConfigurationError, match="give both `target_embedder` and"):
         build(Embedding(7, 10, trainable=False), indexer=None)
-    with pytest.raises(ConfigurationError, match="`target_indexer` go together"):
+    with pytest.raises(ConfigurationError, match="give both `target_embedder` and"):
         build(None)
     with pytest.raises(ConfigurationError, match=r"is 'tokens', but.*\['numbers'\]"):
         build(Embedding(7, 10, trainable=False)).prepare_targets(NUMBERS, torch.zeros(2, 3, 300))
