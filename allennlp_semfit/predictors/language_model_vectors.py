@@ -14,11 +14,11 @@ class LanguageModelVectorsPredictor(Predictor):
 
     Registered as a `Predictor` with name "language_model_vectors", the default for these models.
 
-    The input is `{"sentence": "A tokenized sentence ."}`, which the archive's reader, a
-    `language_modeling`, splits into words. The output has, without boundary tokens:
+    The input is `{"sentence": "A tokenized sentence ."}`, which the archive's `language_modeling`
+    reader splits into words. The output has, without boundary tokens:
 
     - `"tokens"`: the `length` words;
-    - `"layers"`: shape `(num_layers, length, dim)`. Layer 0 is the projected input; of a
+    - `"layers"`: shape `(num_layers, length, dim)`. Layer 0 is the projected input. With a
       `bidirectional_lm`, each vector has the forward half first.
     """
 

@@ -71,16 +71,17 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
 
     - `"words"`;
     - `"tags"`, one per word;
-    - `"entities"`, if the tags are in BIO, IOB1, BIOUL or similar: for each its `"text"`, its
-      `"label"`, its first word, `"start"`, and the word after its last, `"end"`.
+    - `"entities"`, if the tags are in BIO, IOB1, BIOUL or similar: for each, its `"text"`, its
+      `"label"`, and the indices of its first word, `"start"`, and of the word after its last,
+      `"end"`.
 
     # Parameters
 
     model : `Model`
     dataset_reader : `DatasetReader`
     language : `str`, optional (default = `None`)
-        The language as for `prepare-corpus`, a code of spaCy, in place of the model's own. For a
-        model that has none, it is `"xx"`, the rules for any language.
+        The language, a spaCy code as for `prepare-corpus`. By default, the model's or, if it has
+        none, `"xx"`, the rules for any language.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class SemfitTaggerPredictor(SentenceTaggerPredictor):
 
     @cached_property
     def _splitter(self) -> Any:
-        # Some languages need a package, which a list of words does not.
+        # Some languages need another package, which lists of words do not need.
         return blank_pipeline(self._language).tokenizer
 
     def load_line(self, line: str) -> JsonDict:

@@ -93,8 +93,8 @@ def train_svd(
 
         See `positive_pmi` and `conditional_probabilities`.
     pca_of : `Union[str, os.PathLike]`, optional (default = `None`)
-        A fastText model, whose vectors of the corpus's words, reduced to `dim` dimensions by PCA,
-        take the place of the matrix.
+        Use this fastText model's vectors of the corpus's words, reduced to `dim` dimensions by PCA,
+        instead of a matrix.
 
         `@@UNKNOWN@@` then has the mean vector of the words that have no row, weighted by their
         frequency.
@@ -110,7 +110,7 @@ def train_svd(
     max_words : `int`, optional (default = `100000`)
         Keep at most this many words, the most frequent, including `</s>` but not `@@UNKNOWN@@`.
     vocabulary_dir : `Union[str, os.PathLike]`, optional (default = `None`)
-        Where to write the table's words as AllenNLP's vocabulary.
+        Where to write the table's words as an AllenNLP vocabulary.
 
         Use it with an `embedding` with the table as its `pretrained_file`, which would give random
         vectors to other words.

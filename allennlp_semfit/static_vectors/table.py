@@ -85,7 +85,7 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
             raise error(number, line, "has no vector")
         if len(numbers) < dim:
             raise error(number, line, f"has {len(numbers)} values instead of the {dim} of line 1")
-        # A word that ends in a space or tab and a number is probably a value too many.
+        # If a word ends in a space or tab and a number, the number is probably a value too many.
         if word.strip() and re.search(r"[ \t]([-+]?\.?\d[-+.\de]*|nan)?$", word):
             raise error(number, line, f"has more than the {dim} values of line 1")
         try:
@@ -110,8 +110,8 @@ def read_table(path: str, *, max_words: Optional[int] = None) -> Tuple[List[str]
             raise error(1, "", "has no words")
     if skipped:
         logger.warning(
-            "%s has %d lines for words that it had before, that are not UTF-8 or that are white "
-            "space, the first one for %r in line %d. They are ignored.",
+            "%s has %d lines whose word is a repetition, not UTF-8 or white space, the first one "
+            "%r in line %d. They are ignored.",
             path,
             len(skipped),
             skipped[0][0][:50],
@@ -133,7 +133,7 @@ def _lines(path: str) -> Iterator[str]:
     again = "Copy or download it again."
     main_file = resolve_file(parse_embeddings_file_uri(path).main_file_uri, remedy, _KIND)
     with open(main_file, "rb") as archive:
-        # `EmbeddingsTextFile` would take a zip archive without its end for text.
+        # `EmbeddingsTextFile` would take a truncated zip archive for text.
         if archive.read(4) == b"PK\x03\x04" and not zipfile.is_zipfile(archive):
             raise InvalidFileError(path, "is truncated: its end is missing", again, _KIND)
     try:
@@ -161,8 +161,8 @@ def write_table(path: Path, words: Sequence[str], vectors: numpy.ndarray) -> Non
     Writes vectors in word2vec's text format, which AllenNLP's `embedding` reads as a
     `pretrained_file` and gensim with `KeyedVectors.load_word2vec_format`: the line `N D`, then one
     line per word, with its vector to six significant digits, all separated by spaces. The file
-    appears when it is complete; a missing directory is created. `words` have no white space, and
-    `vectors` the shape `(len(words), dim)`.
+    appears once it is complete; a missing directory is created. `words` contain no white space, and
+    `vectors` has the shape `(len(words), dim)`.
     """
     num_words, dim = vectors.shape
     with (

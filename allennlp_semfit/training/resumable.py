@@ -88,7 +88,7 @@ class ResumableTrainer(GradientDescentTrainer, NamesConfigKey):
         if bf16 and kwargs.get("use_amp"):
             raise ConfigurationError("`bf16` and `use_amp` are both set; set only one of them.")
         if kwargs.get("moving_average") is not None:
-            # From a checkpoint on, AllenNLP averages a copy of the weights, which never changes.
+            # After resuming, AllenNLP averages a copy of the weights, which never changes.
             raise ConfigurationError(
                 "A training with `moving_average` cannot be resumed. Leave it out, or use the "
                 "trainer `gradient_descent`."
@@ -138,7 +138,7 @@ class ResumableTrainer(GradientDescentTrainer, NamesConfigKey):
         if is_resumed:
             logger.warning(
                 "Epoch %d resumes after batch %d. The training metrics in its progress bar lack "
-                "the batches before it, and metrics_epoch_%d.json has none.",
+                "the earlier batches, and metrics_epoch_%d.json has no training metrics.",
                 epoch,
                 skipped,
                 epoch,
@@ -167,7 +167,7 @@ class ResumableTrainer(GradientDescentTrainer, NamesConfigKey):
         return metrics
 
     def _skip_batches(self, epoch: int) -> None:
-        """Lets the data loader make empty batches of those that `_train_epoch` skips."""
+        """Makes the data loader yield empty batches for those that `_train_epoch` skips."""
         loader = self.data_loader
         if not isinstance(loader, MultiProcessDataLoader):
             return
@@ -210,7 +210,7 @@ class ResumableTrainer(GradientDescentTrainer, NamesConfigKey):
             and self._metric_tracker.is_best_so_far()
             and not is_sharded
         ):
-            # AllenNLP writes the best weights after the checkpoint, of which this is a copy.
+            # AllenNLP writes the best weights after the checkpoint, which has the same weights.
             self._best_model_filename = os.path.join(str(self._serialization_dir), "best.th")
             if self._primary:
                 # The file may be a hard link to an older checkpoint.
@@ -218,7 +218,7 @@ class ResumableTrainer(GradientDescentTrainer, NamesConfigKey):
                     os.remove(self._best_model_filename)
                 self._save_model_state(self._best_model_filename)
         if self._distributed:
-            # The others may load the best weights at once.
+            # The other processes may load the best weights at once.
             dist.barrier()
 
     def _check_agreement(self) -> None:

@@ -7,9 +7,9 @@ from allennlp.training.metrics import Metric
 
 class TokenAverage(Metric):
     """
-    The mean over all tokens since the last reset, however they are batched: of one value for each
-    token, or of one direction. The latter is reported as its norm, which is the mean cosine of the
-    directions and the best constant prediction.
+    The mean over all tokens since the last reset, however they are batched: of one value, or of one
+    unit vector, for each token. A mean of unit vectors is reported as its norm, which is the mean
+    cosine between them and the best constant prediction.
     """
 
     def __init__(self) -> None:

@@ -108,7 +108,7 @@ def test_a_line_without_a_new_word_is_ignored(ignored, header, tmp_path, caplog)
         assert words == list(expected.key_to_index)
     (record,) = [record for record in caplog.records if record.name.startswith("allennlp_semfit")]
     message = record.getMessage()
-    assert message.startswith(f"{path} has 2 lines for words that it had before, that are not UTF")
+    assert message.startswith(f"{path} has 2 lines whose word is a repetition, not UTF-8 or")
     assert message.endswith(f" in line {2 + header}. They are ignored.")
 
 
