@@ -4,9 +4,10 @@ matrix products of a training step alone, at several sizes and precisions.
 
     python -m benchmarks.contextualizer
 
-A step is a forward and a backward pass; the loss is the sum of the outputs. All have two layers in
-each direction. Ours has clipping and layer normalization, `ElmoLstm` has no layer normalization,
-and PyTorch's LSTM, one for each direction, has neither. In `bfloat16`, modules run under autocast.
+A step is a forward and a backward pass; the loss is the sum of the outputs. All modules have two
+layers in each direction. Ours has clipping and layer normalization, `ElmoLstm` has no layer
+normalization, and PyTorch's LSTM, one for each direction, has neither. In `bfloat16`, modules run
+under autocast.
 """
 
 import statistics
@@ -61,17 +62,17 @@ def matrix_products(
     steps = [slice(start, start + batch_size) for start in range(0, words, batch_size)]
 
     def products() -> None:
-        for of_input, of_state, projection in layers:
-            torch.mm(narrow, of_input.mT)
+        for input_weight, state_weight, projection in layers:
+            torch.mm(narrow, input_weight.mT)
             for number, rows in enumerate(steps):
                 if number:
-                    torch.mm(narrow[rows], of_state.mT)
+                    torch.mm(narrow[rows], state_weight.mT)
                 torch.mm(cells[rows], projection.mT)
             for number, rows in reversed(list(enumerate(steps))):
                 torch.mm(narrow[rows], projection)
                 if number:
-                    torch.mm(wide[rows], of_state)
-            torch.mm(wide, of_input)
+                    torch.mm(wide[rows], state_weight)
+            torch.mm(wide, input_weight)
             torch.mm(wide.mT, narrow)
             torch.mm(wide.mT, narrow)
             torch.mm(narrow.mT, cells)

@@ -143,13 +143,13 @@ def run_worker(
 
 
 def process_pss(process: int) -> int:
-    """In bytes."""
+    """The PSS of a process in bytes."""
     rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
     return int(rollup.split("\nPss:", 1)[1].split(maxsplit=1)[0]) * 1024
 
 
 def evict(path: str) -> None:
-    """From the page cache."""
+    """Evicts a file from the page cache."""
     with open(path, "rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

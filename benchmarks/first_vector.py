@@ -73,7 +73,7 @@ def write_bert(directory: Path) -> None:
     config = BertConfig(
         hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
     )
-    # As many as the embeddings have rows.
+    # One for each row of the embeddings.
     subwords += map(word_for_class, range(config.vocab_size - len(subwords)))
     part = directory / "parts"
     part.mkdir()
@@ -92,7 +92,7 @@ def size_of(path: Path) -> int:
 
 def main() -> None:
     parser = argument_parser("first_vector", __doc__, is_on_cpu=True)
-    parser.add_argument("--size", choices=SIZES, default="paper", help="of the LSTMs")
+    parser.add_argument("--size", choices=SIZES, default="paper", help="size of the LSTMs")
     args = parse_arguments(parser)
     words = list(map(word_for_class, range(1000, 1020)))
     seconds: Dict[str, List[float]] = {name: [] for name in CANDIDATES}

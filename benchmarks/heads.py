@@ -64,7 +64,7 @@ def training_step(
 
     def make_step(batch_size: int) -> Callable[[], None]:
         inputs = torch.randn(batch_size, num_words, model.input_dim, device=device)
-        # With `--alone`, stands in for the gradients of the layers below.
+        # Compute the gradients that layers below would need.
         inputs.requires_grad_(model.lstm is None)
         classes = sample_classes(num_classes, batch_size * num_words)
 
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument(
         "--vocabularies", type=int, nargs="+", default=[40_000, 800_000, 2_000_000], help="words"
     )
-    parser.add_argument("--alone", action="store_true", help="times the output layers alone")
+    parser.add_argument("--alone", action="store_true", help="time the output layers alone")
     parser.add_argument(
         "--layers",
         nargs="+",
@@ -113,8 +113,8 @@ def main() -> None:
     )
     args = parse_arguments(parser)
     # The contrastive head is not in Table 5.
-    of_table = [layer for layer in OUTPUT_LAYERS if args.alone or layer != "contrastive"]
-    args.layers = args.layers or of_table
+    compared = [layer for layer in OUTPUT_LAYERS if args.alone or layer != "contrastive"]
+    args.layers = args.layers or compared
     device = args.device
     max_batch: Optional[int] = None
     if args.max_words is not None or device.type == "cpu":

@@ -33,7 +33,7 @@ from benchmarks.models import EMBEDDING_DIMS, SIZES, build_language_model
 from benchmarks.reporting import Timings, argument_parser, parse_arguments, report, time_interleaved
 from benchmarks.synthetic import sample_classes, word_for_class
 
-# The number of different words in the text.
+# The number of distinct words to sample the text from.
 NUM_TYPES = 50_000
 BATCH_SIZE = 64
 # The number of batches that a loader, or each of its workers, sorts by length at once.
@@ -112,7 +112,7 @@ def main() -> None:
     parser = argument_parser("loader", __doc__, is_on_cpu=True)
     parser.add_argument("--num-words", type=int, default=300_000, help="words in the text")
     parser.add_argument("--step", action="store_true", help="also time a training step of ELMo-S")
-    parser.add_argument("--size", choices=SIZES, default="paper", help="of that model")
+    parser.add_argument("--size", choices=SIZES, default="paper", help="size of that model")
     args = parse_arguments(parser)
     import_plugins()
     dim = EMBEDDING_DIMS[args.size]
@@ -133,7 +133,7 @@ def main() -> None:
             for name, indexer in indexers.items()
         }
         timings: Timings = {name: [] for name in loaders}
-        # The first round is a warm-up, which starts without workers.
+        # The first round is a warm-up, in which the loaders without workers fill the cache first.
         for _ in Tqdm.tqdm(range(args.repeats + 1), desc="rounds"):
             for name, loader in loaders.items():
                 timings[name].append(time_loader(loader))

@@ -40,7 +40,7 @@ from benchmarks.synthetic import SizedVocabulary, sample_classes, word_for_class
 
 logger = logging.getLogger("benchmarks.models")
 
-# What the pages compare.
+# The models that the documentation compares.
 CANDIDATES = ["elmo", "elmo_adaptive", "elmo_semfit"]
 CANDIDATES += [f"{name}, bfloat16" for name in CANDIDATES]
 
@@ -62,7 +62,7 @@ class ElmoLstmEncoder(Contextualizer, Seq2SeqEncoder):
     def forward(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
         layers: torch.Tensor = self.lstm(inputs, mask)
         if not self.training:
-            # `bidirectional_lm` runs it on the CPU, and it keeps states for the next batch.
+            # `bidirectional_lm` checks it on the CPU, and `ElmoLstm` keeps states between batches.
             self.lstm.reset_states()
         return layers[-1]
 
@@ -85,7 +85,7 @@ def read_config(config: str, size: str) -> Dict[str, Any]:
 def build_language_model(name: str, num_classes: int, size: str) -> BidirectionalLm:
     """
     The model of the config in `name`, which may have the variants `, sparse gradients`, of the
-    output layer, and `, bfloat16`. `num_classes` is the size of a vocabulary, if it has one.
+    output layer, and `, bfloat16`. `num_classes` is the size of its vocabulary, if any.
     """
     config = name.split(", ")[0]
     params = read_config(config, size)["model"]
@@ -165,7 +165,7 @@ def training_step(
             torch.nn.utils.clip_grad_norm_(clipped, 5.0)
             for group in optimizer.param_groups:
                 if "fused" in group:
-                    # On a GPU, the two kinds have states of different devices.
+                    # On a GPU, fused Adam keeps its states on another device.
                     group["fused"] = is_fast or device.type == "cuda"
             optimizer.step()
             # Free the gradients, so that only one candidate at a time has any.
@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32, help="sentences; at least 4")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
     parser.add_argument("--vocabulary", type=int, default=800_000, help="words")
-    parser.add_argument("--size", choices=SIZES, default="paper", help="of the models")
+    parser.add_argument("--size", choices=SIZES, default="paper", help="size of the models")
     args = parse_arguments(parser)
     device, few = args.device, args.batch_size // 4
     torch.manual_seed(1)

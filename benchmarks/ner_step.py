@@ -104,7 +104,7 @@ def build_step(
 
 def main() -> None:
     parser = argument_parser("ner_step", __doc__)
-    parser.add_argument("--size", choices=SIZES, default="paper", help="of the language models")
+    parser.add_argument("--size", choices=SIZES, default="paper", help="size of the LSTMs")
     parser.add_argument("--batch-size", type=int, default=64, help="sentences")
     parser.add_argument("--num-words", type=int, default=15, help="words per sentence")
     args = parse_arguments(parser)

@@ -27,8 +27,8 @@ OUTPUT_LAYERS = [
 class CutCrossEntropyHead(SoftmaxHeadBase):
     """
     The full softmax of the package `cut-cross-entropy` (Wijmans et al. 2025, "Cut Your Losses in
-    Large-Vocabulary Language Models"): its Triton kernels on a GPU, which never materialise the
-    logits, and its `torch.compile` implementation on a CPU. Has no bias.
+    Large-Vocabulary Language Models"): its Triton kernels on a GPU, which never materialize the
+    logits, and its `torch.compile` implementation on a CPU. It has no bias.
     """
 
     def __init__(self, vocab: SizedVocabulary, input_dim: int) -> None:
@@ -67,7 +67,7 @@ def _clusters(num_classes: int) -> Dict[str, Any]:
 
 
 def build_output_layer(name: str, num_classes: int, input_dim: int) -> LmHead:
-    """`name` is one of `OUTPUT_LAYERS`. Those of vectors ignore the size of the vocabulary."""
+    """`name` is one of `OUTPUT_LAYERS`. Those with word vectors ignore `num_classes`."""
     params = Params({**_params_of(name, num_classes), "input_dim": input_dim})
     return LmHead.from_params(params, vocab=SizedVocabulary(num_classes))
 
@@ -75,7 +75,7 @@ def build_output_layer(name: str, num_classes: int, input_dim: int) -> LmHead:
 def least_bytes(name: str, num_classes: int, input_dim: int, num_words: int) -> int:
     """
     The size, in single precision, of the parameters and their gradients, and of the scores of all
-    classes that a layer computes for a batch of so many words, if any.
+    classes, if any, that a layer computes for a batch of `num_words`.
     """
     with torch.device("meta"):
         head = build_output_layer(name, num_classes, input_dim)
@@ -89,8 +89,8 @@ def targets_for(
     head: LmHead, classes: torch.Tensor, vectors: Optional[torch.Tensor], device: torch.device
 ) -> Any:
     """
-    The targets of words of these classes, on the device. `vectors` are those of all words; with
-    `None`, the vectors of targets are random.
+    The targets of words of these classes, on the device. `vectors` contains the vector of each
+    class; with `None`, the target vectors are random.
     """
     if not isinstance(head, VectorHeadBase):
         return classes.to(device)

@@ -13,13 +13,13 @@ MakeStep = Callable[[int], Callable[[], Any]]
 
 
 # The peak memory of a step in bytes, by the number of sentences in its batch, and the number of
-# sentences that fit the budget by the line through the first two; 0 if the model does not.
+# sentences that fit into the budget, extrapolated from the first two; 0 if the model does not fit.
 PeakMemory = Tuple[Dict[int, int], int]
 
 
 def import_in_fork_server() -> None:
     """
-    Lets the fork server import what all measurements need. For commands only: a process has one
+    Makes the fork server import what all measurements need. For commands only: a process has one
     fork server, and that of the tests imports something else.
     """
     multiprocessing.get_context("forkserver").set_forkserver_preload(
@@ -47,8 +47,8 @@ def _measure(
     max_checked: Optional[int] = None,
 ) -> PeakMemory:
     """
-    Runs training steps of two batch sizes, ascending, and of the largest batch within a budget of
-    so many bytes, but at most `max_checked`. `build` builds the model from `arguments` and returns
+    Runs training steps of two batch sizes, ascending, and of the largest batch within `budget`, in
+    bytes, but at most `max_checked`. `build` builds the model from `arguments` and returns
     a function from the number of sentences in a batch to a training step.
 
     On CUDA this is `torch.cuda.max_memory_reserved`, which includes CUDA graphs. On a CPU it is the

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 def argument_parser(
     name: str, description: Optional[str], *, is_on_cpu: bool = False
 ) -> argparse.ArgumentParser:
-    """With the common options `--repeats`, `--out` and, unless `is_on_cpu`, `--device`."""
+    """A parser with the options `--repeats`, `--out` and, unless `is_on_cpu`, `--device`."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -46,7 +46,7 @@ def argument_parser(
 
 
 def parse_arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """Also fills in `out` and configures logging."""
+    """Parses the arguments, fills in `out` and configures logging."""
     args = parser.parse_args()
     args.out = args.out or RESULTS / f"{args.name}-{args.device.type}.json"
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
@@ -92,8 +92,8 @@ def report(
     **facts: Any,
 ) -> None:
     """
-    Logs a table of the timings, of the speed-ups over the reference, or that of each candidate, and
-    of other measures by candidate. Writes it as JSON with the machine, the options and the `facts`.
+    Logs a table of the timings, the speedups over the reference, which may be another one for each
+    candidate, and other measures. Writes it as JSON with the machine, the options and the `facts`.
     """
     if isinstance(reference, str):
         column, references = f"speedup over {reference}", dict.fromkeys(timings, reference)

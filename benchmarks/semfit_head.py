@@ -46,7 +46,7 @@ def main() -> None:
     parser = argument_parser("semfit_head", __doc__)
     parser.add_argument("--batch-size", type=int, default=16, help="sentences")
     parser.add_argument("--num-words", type=int, default=20, help="words per sentence")
-    parser.add_argument("--size", choices=SIZES, default="paper", help="of the model")
+    parser.add_argument("--size", choices=SIZES, default="paper", help="size of the model")
     args = parse_arguments(parser)
     device = args.device
     torch.manual_seed(1)

@@ -1,14 +1,14 @@
 """
 How much of the speed of its training steps `allennlp train` keeps: an epoch of ELMo-S with the
-trainer and the data loader of the config, and the same training steps alone, on batches that are on
-the device.
+trainer and the data loader of the config, and the same training steps alone, on batches that are
+already on the device.
 
     python -m benchmarks.training_loop
 
 The text is random words, as many sentences as an epoch takes, and the vectors are trained on it.
 The first epochs, which start workers, warm up the cache of vectors and capture CUDA graphs, do not
-count. An epoch is without validation and checkpoints. The file also has the operations that take
-most of the time of one more epoch.
+count. Epochs have no validation and no checkpoints. The file also lists the operations that take
+the most time in one more epoch.
 """
 
 import statistics
@@ -54,12 +54,12 @@ def build_trainer(
         "data_loader.batches_per_epoch": num_batches,
         "trainer.cuda_device": -1 if device.type == "cpu" else device.index or 0,
         "trainer.callbacks": [],
-        # The schedule's warm-up may not take more than all epochs.
+        # The schedule's warm-up must not be longer than the training.
         "trainer.num_epochs": 1_000_000,
     }
     config = with_overrides(read_config("elmo_semfit", size), overrides)
     config.pop("distributed", None)
-    # AllenNLP's own saves nothing within an epoch.
+    # AllenNLP's own checkpointer saves nothing within an epoch.
     del config["trainer"]["checkpointer"]
     if "max_instances_in_memory" in config["data_loader"]:
         config["data_loader"]["max_instances_in_memory"] = BATCHES_AT_ONCE * batch_size
@@ -80,7 +80,7 @@ def run_steps(trainer: GradientDescentTrainer, batches: Any) -> None:
 
 
 def longest_operations(profiler: profile, kind: str) -> Dict[str, float]:
-    """The operations with the most time of the CPU or the GPU itself, with their shares of it."""
+    """The operations with the most self time on the CPU or the GPU, with their shares of it."""
     seconds = Counter(
         {event.key: getattr(event, f"self_{kind}_time_total") for event in profiler.key_averages()}
     )
@@ -90,7 +90,7 @@ def longest_operations(profiler: profile, kind: str) -> Dict[str, float]:
 
 def main() -> None:
     parser = argument_parser("training_loop", __doc__)
-    parser.add_argument("--size", choices=SIZES, default="small", help="of the config")
+    parser.add_argument("--size", choices=SIZES, default="small", help="size of the config")
     parser.add_argument("--batch-size", type=int, default=32, help="sentences")
     parser.add_argument("--num-batches", type=int, default=100, help="batches in an epoch")
     args = parse_arguments(parser)

@@ -4,7 +4,7 @@ Scores a finished tagger on groups of entities of its test data, in `entities.js
     python -m experiments.entities RUN [TEXT]
 
 `unseen` entities have a word that the tagger's training data lacks, `oov` entities one that occurs
-less than three times in the files of TEXT, as in the vocabulary of a softmax.
+fewer than three times in the files of TEXT, as in the vocabulary of a softmax.
 """
 
 import sys
@@ -25,9 +25,9 @@ def score_entities(
     known: Mapping[str, Set[str]],
 ) -> Dict[str, Dict[str, float]]:
     """
-    The F1 in percent and the number of annotated entities, of those with a word that is not in a
-    set of `known` words, for each set. `sentences` has words, annotated and predicted tags in
-    BIOUL.
+    For each set of `known` words, the F1 in percent and the number of annotated entities, counting
+    only entities with a word that is not in the set. `sentences` contains words, annotated tags and
+    predicted tags in BIOUL.
     """
     counts = {group: [0, 0, 0] for group in known}
     for words, annotated, predicted in sentences:

@@ -34,12 +34,13 @@ PAGES = [ROOT / page for page in ("README.md", "docs/results.md", "docs/performa
 IMAGES = ROOT / "docs" / "images"
 
 OURS = "bidirectional_language_model_lstm"
-# The plots of benchmarks with lines over a quantity, of some contextualizers.
+# The benchmarks that are plotted as lines, with the labels of the x-axes.
 X_LABELS = {
     "scaling_vocabulary": "words in the vocabulary",
     "contextualizer": "memory cells in each direction of a layer",
 }
 PLOTTED = ["models", *X_LABELS]
+# The contextualizers in the plot.
 CONTEXTUALIZERS = ["ElmoLstm, float32", f"{OURS}, float32", f"{OURS}, bfloat16"]
 
 # The scores of the experiments, and the results of the benchmarks.
@@ -55,7 +56,7 @@ def read_results() -> Results:
 
 
 def _markdown(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Without columns that are all empty."""
+    """A table without its empty columns."""
     table = pandas.DataFrame(rows).fillna("").astype(str)
     table = table.loc[:, (table != "").any()]
     return table.to_markdown(index=False, disable_numparse=True)
@@ -66,7 +67,7 @@ def _timings(results: Results, benchmark: str) -> Dict[str, Any]:
 
 
 def _speed(results: Results) -> str:
-    """Ratios of steps on a CPU and on a GPU, and what they consist of."""
+    """Ratios of the times of training steps on a CPU and on a GPU, and their factors."""
 
     def ratio(benchmark: str, slower: str, faster: str) -> str:
         return _times(_seconds(results, benchmark, slower), _seconds(results, benchmark, faster))
@@ -279,7 +280,7 @@ def fill_page(page: str, results: Results) -> str:
 
 
 def plot_amounts(scores: Scores) -> Figure:
-    """F1 over the words of text; a bar spans the trainings."""
+    """Plots F1 over the number of words of text; a bar spans the trainings."""
     rows = amounts(scores)
     figure = Figure(figsize=(7.0, 3.4), layout="constrained")
     titles = {"bc5cdr": "BC5CDR, text of PubMed", "ner": "WNUT-17, text of novels"}
@@ -309,7 +310,7 @@ def plot_amounts(scores: Scores) -> Figure:
 
 def plot_benchmark(name: str, result: Mapping[str, Any]) -> Figure:
     rows = pandas.DataFrame(result["timings"]).T
-    # From the medians to both extremes.
+    # The distances from the medians to both extremes.
     rows["below"] = rows.median_seconds - rows.min_seconds
     rows["above"] = rows.max_seconds - rows.median_seconds
     is_lines = name in X_LABELS
@@ -328,7 +329,7 @@ def plot_benchmark(name: str, result: Mapping[str, Any]) -> Figure:
 
 
 def _draw_bars(axes: Axes, rows: pandas.DataFrame) -> None:
-    """Of models."""
+    """Draws a bar for each model."""
     names = list(map(_title_of_model, rows.index))
     error_style = {"elinewidth": 1, "capsize": 2}
     style: Dict[str, Any] = {"height": 0.65, "color": "tab:blue", "alpha": 0.75}
@@ -350,7 +351,7 @@ def _title_of_model(candidate: str) -> str:
 
 
 def _draw_lines(axes: Axes, name: str, rows: pandas.DataFrame) -> None:
-    """Of candidates `LINE, X`."""
+    """Draws a line for all candidates `LINE, X` with the same `LINE`."""
     parts = rows.index.str.rsplit(", ", n=1)
     rows["x"] = parts.str[1].str.replace(r"\D", "", regex=True).astype(int)
     for line, points in rows.groupby(parts.str[0], sort=False):

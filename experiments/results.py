@@ -1,6 +1,6 @@
 """
 Adds the finished runs in the directories OUT of the Makefile to `results/runs.json`, and makes the
-rows of tables of it:
+rows of tables from it:
 
     python -m experiments.results OUT…
 """
@@ -120,7 +120,7 @@ def merge(new: Mapping[str, List[Row]], old: Mapping[str, List[Row]]) -> Dict[st
 
 
 def describe(values: Sequence[float]) -> str:
-    """The mean and, of several trainings, the standard deviation."""
+    """The mean and, for several trainings, the standard deviation."""
     series = pandas.Series(values, dtype=float)
     if series.empty:
         return ""
@@ -129,7 +129,7 @@ def describe(values: Sequence[float]) -> str:
 
 
 class Scores:
-    """The scores of the task models by training: `of(task, representation, corpus)` by seed."""
+    """The scores of all runs: `of(task, representation, corpus)` are those of a task by seed."""
 
     def __init__(self, runs: Mapping[str, List[Row]]) -> None:
         self._runs = runs
@@ -154,7 +154,7 @@ class Scores:
         )
 
     def mean(self, tasks: Iterable[str], representation: str, corpus: str) -> Dict[int, float]:
-        """The mean of tasks, of seeds that all have."""
+        """The mean over the tasks, for each seed that all of them have."""
         found = [self.of(task, representation, corpus) for task in tasks]
         seeds = sorted(set.intersection(*map(set, found)))
         return {seed: sum(each[seed] for each in found) / len(found) for seed in seeds}
@@ -187,7 +187,7 @@ class Scores:
 
 
 def difference(one: Mapping[int, float], other: Mapping[int, float]) -> str:
-    """Of the means; of several trainings of both, with its 95 % interval of Welch's t-test."""
+    """The difference of the means, with Welch's 95% interval if both have several trainings."""
     ours, theirs = [*one.values()], [*other.values()]
     if not ours or not theirs:
         return ""
@@ -199,7 +199,7 @@ def difference(one: Mapping[int, float], other: Mapping[int, float]) -> str:
 
 
 def tasks_table(scores: Scores) -> List[Row]:
-    """A row for each representation that has a task, of novels."""
+    """A row for each representation with a score; those that read text were trained on novels."""
     rows = []
     for name, title in REPRESENTATIONS.items():
         columns = {
@@ -264,7 +264,7 @@ def domain_summary(scores: Scores) -> List[Row]:
 
 
 def amounts(scores: Scores) -> List[Row]:
-    """The scores of fastText and ELMo-S, and the differences, by task and amount of text."""
+    """The scores of fastText and ELMo-S, by task and amount of text."""
     rows = []
     for task, text in (("bc5cdr", "pubmed"), ("ner", "novels")):
         for corpus, words in sorted(scores.words_of_text(text).items(), key=lambda each: each[1]):
@@ -317,7 +317,7 @@ def languages_table(scores: Scores) -> List[Row]:
 
 
 def larger_table(scores: Scores) -> List[Row]:
-    """A larger model of both texts, beside those of the text that is nearer to a task."""
+    """A larger model of both texts, beside models of the text that is nearer to each task."""
     labels = {"bc5cdr": "BC5CDR, F1", **{task: label for task, (label, _) in TASKS.items()}}
     texts = {"bc5cdr": "pubmed", "ner": "novels", "srl": "novels"}
     rows = []
@@ -338,7 +338,7 @@ def larger_table(scores: Scores) -> List[Row]:
 
 
 def configs_table(scores: Scores) -> List[Row]:
-    """ELMo-S, and what differs from it, of novels."""
+    """ELMo-S and the models that it is compared with, trained on novels."""
     compared = ("fasttext", "elmo_semfit_random", "elmo_adaptive", "elmo_semfit")
     titles = {**{name: REPRESENTATIONS[name] for name in compared}, **CONFIGS}
     return [

@@ -8,8 +8,8 @@ from typing import List
 
 def sample_lines(files: List[Path], number: int, out: Path) -> None:
     """
-    Writes a random sample of so many lines, or of all if there are fewer, in random order. The seed
-    is fixed.
+    Writes a random sample of `number` lines, or of all if there are fewer, in random order. The
+    seed is fixed.
     """
     lines: List[bytes] = []
     for file in sorted(files):

@@ -36,10 +36,10 @@ def main() -> None:
     parser.add_argument(
         "model", metavar="MODEL", help="a language model, or fastText vectors: a file NAME.bin"
     )
-    parser.add_argument("data_dir", type=Path, metavar="DATA_DIR", help="SentEval's downstream")
+    parser.add_argument("data_dir", type=Path, metavar="DATA_DIR", help="SentEval's `downstream`")
     parser.add_argument("out", type=Path, metavar="OUT.json")
     parser.add_argument("--folds", type=int, default=10, help="for cross-validation; default 10")
-    parser.add_argument("--seed", type=int, default=1, help="that of the model, for OUT.json")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the model, for OUT.json")
     parser.add_argument("--cuda-device", type=int, default=-1, help="the GPU; -1 for the CPU")
     parser.add_argument(
         "--layers",

@@ -27,9 +27,9 @@ class LabeledFeatures(NamedTuple):
 
 class Outcome(NamedTuple):
     """
-    `score` is the accuracy in percent, or 100 times Pearson's correlation; `dev_score` that of the
-    held-out examples, for the chosen `c`. Nested folds give one `c` for each outer fold, and the
-    mean `dev_score`.
+    `score` is the accuracy in percent, or 100 times Pearson's correlation; `dev_score` is that on
+    the held-out examples, for the chosen `c`. Nested folds give one `c` for each outer fold, and
+    the mean `dev_score`.
     """
 
     score: float
@@ -106,9 +106,9 @@ def relatedness(splits: Dict[str, LabeledFeatures], folds: int) -> Outcome:
 
 def _scaled(splits: Dict[str, LabeledFeatures]) -> Tuple[Dict[str, LabeledFeatures], float]:
     """
-    Centres and scales features, so that the solver converges equally well for all kinds of them. If
+    Centers and scales features, so that the solver converges equally well for all kinds of them. If
     `C` is multiplied by the returned factor, the classifier does not change: the intercept is not
-    regularized, so it compensates for the centring.
+    regularized, so it compensates for the centering.
     """
     train = splits["train"].features.astype(numpy.float64)
     mean, variance = train.mean(axis=0), float(train.var(axis=0).mean()) or 1.0
