@@ -99,7 +99,7 @@ def test_a_part_that_is_an_archive_is_refused(home, tmp_path):
     part = {"type": "from_archive", "archive_file": str(home / "tagger" / "model.tar.gz")}
     config["model"] = {"type": "mean_of_taggers", "taggers": [part]}
     path.write_text(json.dumps(config))
-    with pytest.raises(InvalidFileError, match="has a part of type `from_archive`. If its"):
+    with pytest.raises(InvalidFileError, match="has a part of type `from_archive`. If that arc"):
         export_task(home / "tagger", tmp_path / "folder")
     assert not (tmp_path / "folder").exists()
 
