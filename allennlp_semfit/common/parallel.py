@@ -21,12 +21,15 @@ _ITEMS_PER_WORKER = 4
 
 
 def available_cpus() -> int:
-    """The number of CPUs that this process may use."""
-    return len(os.sched_getaffinity(0))
+    """The number of CPUs that this process, and the container it runs in, may use."""
+    # Training installs it, but using a model does not.
+    from joblib import cpu_count
+
+    return cpu_count()
 
 
 def number_of_workers(asked: Optional[int]) -> int:
-    """The value of `--num-workers`, by default one for each CPU that this process may use."""
+    """The value of `--num-workers`, by default one for each CPU of `available_cpus`."""
     check_bounds({"--num-workers": asked}, at_least=1)
     return available_cpus() if asked is None else asked
 

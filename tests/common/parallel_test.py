@@ -8,8 +8,15 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_semfit.common.parallel import ordered_map, run_in_threads
+from allennlp_semfit.common.parallel import available_cpus, ordered_map, run_in_threads
 from tests.processes import fork, is_running, wait_until
+
+
+def test_a_system_without_cpu_affinity(monkeypatch):
+    # macOS, for example. Elsewhere, joblib would warn about it without this limit.
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert available_cpus() == 1
 
 
 def test_all_workers_end_if_one_is_killed_while_they_are_stopped():
