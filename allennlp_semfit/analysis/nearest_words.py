@@ -93,8 +93,7 @@ class WordScorer:
         found = {}
         for batch in batches_by_length(lengths):
             source = self._index([sentences[index] for index in batch])
-            embeddings = self._model._text_field_embedder(source)
-            self._model._check_boundary_vector(embeddings)
+            embeddings = self._model._embed(source)
             layers = self._model._contextualizer(embeddings, get_text_field_mask(source))
             last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
             for states, index in zip(last_layer, batch):

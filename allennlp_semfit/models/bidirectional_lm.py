@@ -128,8 +128,7 @@ class BidirectionalLm(LanguageModelBase):
         left = mask[:, 1:].nonzero(as_tuple=True)
         right = (left[0], left[1] + 1)
         num_targets = len(left[0])
-        embeddings = self._text_field_embedder(source)
-        self._check_boundary_vector(embeddings)
+        embeddings = self._embed(source)
         layers: Union[torch.Tensor, List[torch.Tensor]] = self._contextualizer(embeddings, mask)
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
 

@@ -3,7 +3,7 @@ from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
+from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, EmptyEmbedder
@@ -66,12 +66,17 @@ class LanguageModelBase(Model, NamesConfigKey):
     def _add_parameters(self) -> None:
         """Adds parameters of a subclass, before the initializer and `pretrained_file`."""
 
+    def _embed(self, source: TextFieldTensors) -> torch.Tensor:
+        """
+        Returns the input vectors, of shape `(batch_size, length, embedding_dim)`. Stores the first
+        vector of the first training batch, and raises a `ConfigurationError` if it differs when
+        training is resumed or continued, or the model is evaluated.
+        """
+        embeddings = self._text_field_embedder(source)
+        self._check_boundary_vector(embeddings)
+        return embeddings
+
     def _check_boundary_vector(self, embeddings: torch.Tensor) -> None:
-        """
-        Stores the first vector of the first training batch. Raises a `ConfigurationError` if it
-        differs when training is resumed or continued, or the model is evaluated. `embeddings` has
-        the shape `(batch_size, length, dim)`.
-        """
         if self._has_boundary_vector:
             return
         self._has_boundary_vector = self.training or bool(self.boundary_vector.any())

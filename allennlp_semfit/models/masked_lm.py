@@ -82,15 +82,17 @@ class MaskedLm(LanguageModelBase):
         `return_all_layers`.
         """
         mask = get_text_field_mask(source)
-        embeddings = self._text_field_embedder(source)
-        self._check_boundary_vector(embeddings)
+        embeddings = self._embed(source)
         is_target, inputs = self._mask_words(embeddings, mask)
         positions = is_target.nonzero(as_tuple=True)
-        num_targets = positions[0].numel()
+        num_targets = len(positions[0])
         layers = self._contextualizer(inputs, mask)
         last_layer = layers if isinstance(layers, torch.Tensor) else layers[-1]
+        # As in `bidirectional_lm`, rows have the faster backward pass.
+        rows = positions[0] * mask.size(1) + positions[1]
+        states = last_layer.flatten(0, 1).index_select(0, rows)
         targets = self._head.prepare_targets(source, embeddings)
-        loss = self._head(last_layer[positions], targets[positions]) / max(num_targets, 1)
+        loss = self._head(states, targets[positions]) / max(num_targets, 1)
         outputs = {
             "loss": self._check_finite(loss),
             "batch_weight": mask.new_full((), num_targets, dtype=torch.float),
