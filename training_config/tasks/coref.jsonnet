@@ -4,7 +4,7 @@
 //   export LM_ARCHIVE_PATH=output/elmo_semfit/model.tar.gz
 //   allennlp train training_config/tasks/coref.jsonnet --include-package allennlp_semfit -s output/coref
 //
-// This is allennlp-models' `coref_elmo` (Lee et al. 2017) with the language model in place of ELMo, a word embedding from
+// This is AllenNLP's former `coref_elmo` (Lee et al. 2017) with the language model in place of ELMo, a word embedding from
 // scratch, and what Lee et al. 2018 change: the inference, the maximum span width, the number of antecedents and the truncation
 // of training documents.
 local language_model = { type: 'elmo_semfit', archive_file: std.extVar('LM_ARCHIVE_PATH') };
