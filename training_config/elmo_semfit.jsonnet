@@ -39,7 +39,7 @@
   },
   validation_data_loader: { batch_size: 64 },
   trainer: {
-    num_epochs: 3,  // For a first try. Nine score higher.
+    num_epochs: 3,  // For a first try; nine for a model to keep.
     patience: 1000,  // Never stops early.
     optimizer: { type: 'fused_adam', lr: 4e-4 },
     // The learning rate rises to 4 × `lr` in the first tenth of the training, and falls to `lr` / 2 in the second half.
