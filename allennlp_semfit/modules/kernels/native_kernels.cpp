@@ -31,6 +31,18 @@ struct BFloat16 {
   uint16_t bits;
 };
 
+// Converts each value. GCC 8, the compiler of RHEL 8, has no function for it.
+template <int64_t W, class To, class From>
+INLINE To convert(From from) {
+#if defined(__clang__) || __GNUC__ >= 9
+  return __builtin_convertvector(from, To);
+#else
+  To to = {};
+  for (int64_t lane = 0; lane < W; ++lane) to[lane] = from[lane];
+  return to;
+#endif
+}
+
 // Reads `count` values, at most `W`. The others are zero.
 template <int64_t W>
 INLINE typename Vector<W>::Floats load(const float* from, int64_t count) {
@@ -52,7 +64,7 @@ INLINE typename Vector<W>::Floats load(const BFloat16* from, int64_t count) {
     for (int64_t lane = 0; lane < count; ++lane) bits[lane] = from[lane].bits;
   }
   using Words = typename Vector<W>::Words;
-  return (typename Vector<W>::Floats)(__builtin_convertvector(bits, Words) << 16);
+  return (typename Vector<W>::Floats)(convert<W, Words>(bits) << 16);
 }
 
 template <int64_t W>
@@ -73,7 +85,7 @@ INLINE void store(BFloat16* to, typename Vector<W>::Floats values, int64_t count
   Words rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
   Words is_nan = (Words)(values != values);
   rounded = (is_nan & 0x7fc00000u) | (~is_nan & rounded);
-  HalfWords halves = __builtin_convertvector(rounded >> 16, HalfWords);
+  HalfWords halves = convert<W, HalfWords>(rounded >> 16);
   if (count == W) {
     std::memcpy(to, &halves, sizeof(halves));
   } else {
