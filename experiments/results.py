@@ -60,7 +60,7 @@ SENTEVAL = ["MR", "CR", "SUBJ", "MPQA", "SST-2", "SST-5", "TREC", "MRPC", "SICK-
 LANGUAGES = {"yor": "Yoruba", "wol": "Wolof"}
 METRICS = {
     **{task: metric for task, (_, metric) in TASKS.items()},
-    **dict.fromkeys(["bc5cdr", *LANGUAGES], "f1-measure-overall"),
+    **dict.fromkeys(["bc5cdr", "bc5cdr_longer", *LANGUAGES], "f1-measure-overall"),
 }
 
 Row = Dict[str, Any]
