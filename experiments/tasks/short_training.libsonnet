@@ -1,4 +1,4 @@
-// With a learning rate that falls to zero, a few epochs are as good as many.
+// For a few epochs: the learning rate falls to zero, and no training stops early.
 {
   trainer+: { learning_rate_scheduler: { type: 'polynomial_decay' }, patience: null },
 }
