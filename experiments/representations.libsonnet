@@ -6,6 +6,7 @@
 //   elmo_semfit_fasttext  both, side by side
 //   fasttext_300d         vectors of 300 dimensions
 //   elmo_semfit_larger    the larger model
+//   elmo_semfit_layer0    the input layer of a language model, without context
 //   minilm                a published transformer         MINILM_PATH
 //   none                  no pre-trained vectors
 local choice = std.extVar('WORD_REPRESENTATION');
@@ -19,6 +20,7 @@ local transformer = {
 local representations = {
   elmo_semfit: { indexers: {}, embedders: {}, dim: 2 * 128 },
   elmo_semfit_larger: self.elmo_semfit { dim: 2 * 256 },
+  elmo_semfit_layer0: self.elmo_semfit { embedders: { elmo_semfit+: { scalar_mix_parameters: [0, -1000, -1000] } } },
   none: { indexers: {}, embedders: {}, dim: 0 },
   fasttext: {
     indexers: { fasttext: { type: 'fasttext', model_path: std.extVar('FASTTEXT_MODEL_PATH') } },
