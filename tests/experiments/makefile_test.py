@@ -16,12 +16,19 @@ def test_the_makefile_trains_each_table(tmp_path):
         "ner.masked_lm.novels",
         "bc5cdr.elmo_semfit.pubmed",
         "bc5cdr.elmo_semfit_300d.pubmed_300d",
+        "bc5cdr.elmo_semfit.pubmed_untrained",
         "ner.fasttext.novels_4000",
         "wol.elmo_semfit_fasttext.wol",
         "srl.elmo_semfit_larger.both",
     ):
         assert f"{tmp_path}/tasks/{run} starts" in commands
     assert f"FASTTEXT_MODEL_PATH={tmp_path}/novels/vectors.bin" in commands
+    (training,) = re.findall(rf".* -s {tmp_path}/tasks/bc5cdr_longer.fasttext.pubmed .*", commands)
+    assert f"NER_TRAIN_DATA_PATH={tmp_path}/data/bc5cdr_train.conll" in training
+    assert '"trainer.num_epochs": 24' in training
+    (training,) = re.findall(rf".* -s {tmp_path}/tasks/ner.elmo_semfit_layer0.novels .*", commands)
+    assert "WORD_REPRESENTATION=elmo_semfit_layer0" in training
+    assert f"LM_ARCHIVE_PATH={tmp_path}/novels/models/elmo_semfit/model.tar.gz" in training
     for table in ("svd.txt", "pca.txt"):
         assert re.search(f"train-svd .* {tmp_path}/novels/{table} ", commands)
     assert f"sample_lines 4000 {tmp_path}/novels_4000/train" in commands
