@@ -27,6 +27,7 @@ REPRESENTATIONS = {
     "elmo_adaptive": "ELMo-A",
     "elmo_semfit_random": "ELMo-S, random targets",
     "elmo_semfit": "ELMo-S",
+    "elmo_semfit_layer0": "ELMo-S, input layer alone",
     "elmo_semfit_300d": "ELMo-S, vectors of 300 dimensions",
     "elmo_semfit_contrastive": "ELMo-S, contrastive head",
     "elmo_semfit_fasttext": "ELMo-S + fastText",
@@ -161,7 +162,7 @@ class Scores:
 
     def minutes(self, representation: str, corpus: str) -> str:
         """The minutes of processor time of a language model and of its vectors."""
-        name = representation.replace("_fasttext", "")
+        name = representation.replace("_fasttext", "").replace("_layer0", "")
         rows = [row for row in self._runs["models"] if row["corpus"] == corpus]
         if name.startswith("fasttext"):
             minutes = [row["fasttext_seconds"] for row in rows if "fasttext_seconds" in row]
