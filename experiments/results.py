@@ -22,7 +22,9 @@ RUNS = Path(__file__).parent / "results" / "runs.json"
 REPRESENTATIONS = {
     "none": "none",
     "fasttext": "fastText",
+    "fasttext_whitened": "fastText, whitened",
     "fasttext_300d": "fastText, 300 dimensions",
+    "fasttext_whitened_300d": "fastText, 300 dimensions, whitened",
     "elmo": "ELMo",
     "elmo_adaptive": "ELMo-A",
     "elmo_semfit_random": "ELMo-S, random targets",
@@ -235,7 +237,8 @@ def domain_table(scores: Scores) -> List[Row]:
             continue
         # A representation that reads neither text has the same runs for both.
         reads_text = novels != pubmed
-        fasttext = scores.of("bc5cdr", vectors, text) if name.startswith("elmo") else {}
+        reads_vectors = name.startswith(("elmo", "fasttext_whitened"))
+        fasttext = scores.of("bc5cdr", vectors, text) if reads_vectors else {}
         unseen, rare = (
             describe([*scores.of("bc5cdr", name, text, group).values()])
             for group in ("unseen", "oov")
