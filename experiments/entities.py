@@ -17,7 +17,6 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.data.dataset_readers.dataset_utils.span_utils import bioul_tags_to_spans
 from allennlp.models import load_archive
 
-import experiments.whitened  # noqa: F401 (this registers what configs name)
 from experiments.json_files import write_json
 
 

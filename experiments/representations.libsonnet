@@ -5,7 +5,6 @@
 //   fasttext              static vectors                  FASTTEXT_MODEL_PATH
 //   elmo_semfit_fasttext  both, side by side
 //   fasttext_300d         vectors of 300 dimensions
-//   fasttext_whitened     the vectors of 100 dimensions, whitened, or those of 300, fasttext_whitened_300d
 //   elmo_semfit_larger    the larger model
 //   elmo_semfit_layer0    the input layer of a language model, without context
 //   minilm                a published transformer         MINILM_PATH
@@ -18,8 +17,6 @@ local transformer = {
   max_length: 512,
 };
 
-local whitened = { type: 'whitened_fasttext', whitening_path: std.extVar('WHITENING_PATH') };
-
 local representations = {
   elmo_semfit: { indexers: {}, embedders: {}, dim: 2 * 128 },
   elmo_semfit_larger: self.elmo_semfit { dim: 2 * 256 },
@@ -31,8 +28,6 @@ local representations = {
     dim: 100,
   },
   fasttext_300d: self.fasttext { embedders+: { fasttext+: { embedding_dim: 300 } }, dim: 300 },
-  fasttext_whitened: self.fasttext { embedders+: { fasttext+: whitened } },
-  fasttext_whitened_300d: self.fasttext_300d { embedders+: { fasttext+: whitened } },
   elmo_semfit_fasttext: self.fasttext { dim: 2 * 128 + 100 },
   minilm: {
     indexers: { transformer: transformer },

@@ -5,6 +5,7 @@ rows of tables from it:
     python -m experiments.results OUT…
 """
 
+import re
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -24,22 +25,23 @@ REPRESENTATIONS = {
     "fasttext": "fastText",
     "fasttext_whitened": "fastText, whitened",
     "fasttext_300d": "fastText, 300 dimensions",
-    "fasttext_whitened_300d": "fastText, 300 dimensions, whitened",
+    "fasttext_300d_whitened": "fastText, 300 dimensions, whitened",
     "elmo": "ELMo",
     "elmo_adaptive": "ELMo-A",
     "elmo_semfit_random": "ELMo-S, random targets",
     "elmo_semfit": "ELMo-S",
+    "elmo_semfit_whitened": "ELMo-S, whitened vectors",
     "elmo_semfit_layer0": "ELMo-S, input layer alone",
     "elmo_semfit_300d": "ELMo-S, vectors of 300 dimensions",
     "elmo_semfit_contrastive": "ELMo-S, contrastive head",
     "elmo_semfit_fasttext": "ELMo-S + fastText",
+    "elmo_semfit_fasttext_whitened": "ELMo-S + fastText, whitened vectors",
     "elmo_semfit_contrastive_fasttext": "ELMo-S, contrastive head + fastText",
     "elmo_semfit_larger": "ELMo-S, 512 cells",
     "minilm": "MiniLM-L6, frozen",
 }
 # The titles of the other configs in `training_config/language_models/`.
 CONFIGS = {
-    "elmo_semfit_whitened": "whitened targets",
     "elmo_semfit_l2": "distance `l2`",
     "elmo_semfit_nllvmf": "distance `nllvmf`",
     "elmo_semfit_svd": "targets by SVD",
@@ -131,6 +133,12 @@ def describe(values: Sequence[float]) -> str:
     return f"{series.mean():.1f}{deviation}"
 
 
+def _split(representation: str, corpus: str) -> Tuple[str, str]:
+    """Whitened vectors belong to a corpus of their own."""
+    name = representation.removesuffix("_whitened")
+    return name, corpus + representation.removeprefix(name)
+
+
 class Scores:
     """The scores of all runs: `of(task, representation, corpus)` are those of a task by seed."""
 
@@ -140,6 +148,7 @@ class Scores:
     def of(
         self, task: str, representation: str, corpus: str, group: str = "all"
     ) -> Dict[int, float]:
+        representation, corpus = _split(representation, corpus)
         return {
             row["seed"]: row[group]
             for row in self._runs["tasks"]
@@ -164,9 +173,12 @@ class Scores:
 
     def minutes(self, representation: str, corpus: str) -> str:
         """The minutes of processor time of a language model and of its vectors."""
+        if not representation.startswith("fasttext"):
+            representation, corpus = _split(representation, corpus)
         name = representation.replace("_fasttext", "").replace("_layer0", "")
         rows = [row for row in self._runs["models"] if row["corpus"] == corpus]
         if name.startswith("fasttext"):
+            # Whitening takes seconds.
             minutes = [row["fasttext_seconds"] for row in rows if "fasttext_seconds" in row]
         else:
             rows = [row for row in rows if row["model"] == name]
@@ -178,10 +190,11 @@ class Scores:
         return {
             row["corpus"]: row["words_of_text"]
             for row in self._runs["models"]
-            if row["corpus"].split("_")[0] == text and "words_of_text" in row
+            if re.fullmatch(rf"{text}(_\d+)?", row["corpus"]) and "words_of_text" in row
         }
 
     def parameters(self, representation: str, corpus: str) -> str:
+        representation, corpus = _split(representation, corpus)
         name = representation.replace("_fasttext", "")
         for row in self._runs["models"]:
             if (row["model"], row["corpus"]) == (name, corpus):
@@ -230,14 +243,14 @@ def domain_table(scores: Scores) -> List[Row]:
     rows = []
     for name, title in REPRESENTATIONS.items():
         text, vectors = "pubmed", "fasttext"
-        if name.endswith("_300d"):
+        if "_300d" in name:
             text, vectors = "pubmed_300d", "fasttext_300d"
         novels, pubmed = (scores.of("bc5cdr", name, corpus) for corpus in ("novels", text))
         if not pubmed:
             continue
         # A representation that reads neither text has the same runs for both.
         reads_text = novels != pubmed
-        reads_vectors = name.startswith(("elmo", "fasttext_whitened"))
+        reads_vectors = name.startswith("elmo") or name.endswith("_whitened")
         fasttext = scores.of("bc5cdr", vectors, text) if reads_vectors else {}
         unseen, rare = (
             describe([*scores.of("bc5cdr", name, text, group).values()])

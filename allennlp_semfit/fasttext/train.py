@@ -68,6 +68,7 @@ def train_fasttext(
     lr: float = 0.05,
     ws: int = 5,
     neg: int = 5,
+    whiten: bool = False,
     threads: Optional[int] = None,
     force: bool = False,
 ) -> FastTextTrainingResult:
@@ -111,6 +112,9 @@ def train_fasttext(
         The number of context words on each side.
     neg : `int`, optional (default = `5`)
         The number of negative samples per word.
+    whiten : `bool`, optional (default = `False`)
+        Whether to map the vectors linearly at the end, so that over the words of the corpus that
+        occur `min_count` times, their mean is zero and their covariance the identity.
     threads : `int`, optional (default = `None`)
         The number of training threads; by default, one per CPU. At least 11 are used, because with
         fewer fastText leaves vectors uninitialized.
@@ -169,7 +173,7 @@ def train_fasttext(
             epoch,
             arguments["thread"],
         )
-        _run_worker(arguments, out, unfinished)
+        _run_worker(arguments, whiten, out, unfinished)
         try:
             dictionary_size = len(FastTextModel(unfinished).words)
         except InvalidFileError as error:
@@ -186,11 +190,11 @@ def train_fasttext(
     )
 
 
-def _run_worker(arguments: Dict[str, Any], out: Path, unfinished: Path) -> None:
-    options = json.dumps({"arguments": arguments, "out_file": str(unfinished)})
+def _run_worker(arguments: Dict[str, Any], whiten: bool, out: Path, unfinished: Path) -> None:
+    options = {"arguments": arguments, "whiten": whiten, "out_file": str(unfinished)}
     # The modules next to the script must not shadow others.
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
-    command = [sys.executable, worker.__file__, options]
+    command = [sys.executable, worker.__file__, json.dumps(options)]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, env=environment, encoding="utf-8", errors="replace"
     ) as process:

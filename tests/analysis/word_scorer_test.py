@@ -130,7 +130,7 @@ def test_a_contrastive_head_scores_by_the_cosine(center_targets, tmp_path):
     head = archive.model._head
     mean = torch.zeros(10)
     if center_targets:
-        mean = torch.nn.init.normal_(head.target_transform.mean)
+        mean = torch.nn.init.normal_(head.target_centering.mean)
     scores = WordScorer(archive.model, archive.dataset_reader, WORDS)
     context = scores.contexts(SENTENCES)[:, 0]
     found = scores(context)

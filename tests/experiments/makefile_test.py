@@ -29,8 +29,8 @@ def test_the_makefile_trains_each_table(tmp_path):
     (training,) = re.findall(rf".* -s {tmp_path}/tasks/ner.elmo_semfit_layer0.novels .*", commands)
     assert "WORD_REPRESENTATION=elmo_semfit_layer0" in training
     assert f"LM_ARCHIVE_PATH={tmp_path}/novels/models/elmo_semfit/model.tar.gz" in training
-    (training,) = re.findall(rf".* -s {tmp_path}/tasks/srl.fasttext_whitened.novels .*", commands)
-    assert f"WHITENING_PATH={tmp_path}/novels/whitening.th" in training
+    vectors = re.escape(f"{tmp_path}/pubmed_300d_whitened/vectors.bin")
+    assert re.search(f"train-fasttext .* {vectors} --dim 300 .*--whiten", commands)
     for table in ("svd.txt", "pca.txt"):
         assert re.search(f"train-svd .* {tmp_path}/novels/{table} ", commands)
     assert f"sample_lines 4000 {tmp_path}/novels_4000/train" in commands

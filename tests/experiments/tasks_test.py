@@ -1,9 +1,7 @@
 """The tasks of the experiments, with each word representation: trained for an epoch."""
 
 import pytest
-import torch
 
-import experiments.whitened  # noqa: F401 (this registers what configs name)
 from allennlp_semfit.fasttext.train import train_fasttext
 from tests import ROOT, TRAIN
 from tests.language_models import write_language_model
@@ -24,12 +22,9 @@ def ours(tmp_path_factory):
     language_model = write_language_model(directory / "fasttext", "fasttext", hidden_dim=128)
     vectors = directory / "vectors.bin"
     train_fasttext([TRAIN], vectors, dim=100, bucket=2000, min_count=1)
-    whitening = directory / "whitening.th"
-    torch.save(torch.randn(101, 100), whitening)
     return {
         "LM_ARCHIVE_PATH": str(language_model),
         "FASTTEXT_MODEL_PATH": str(vectors),
-        "WHITENING_PATH": str(whitening),
     }
 
 
@@ -39,7 +34,6 @@ def ours(tmp_path_factory):
         ("ner", "elmo_semfit"),
         ("srl", "elmo_semfit_fasttext"),
         ("snli", "fasttext"),
-        ("ner", "fasttext_whitened"),
     ],
 )
 def test_a_task_trains(task, representation, ours, tmp_path):

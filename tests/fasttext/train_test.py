@@ -4,6 +4,7 @@ import random
 import re
 import signal
 import subprocess
+from collections import Counter
 
 import fasttext
 import numpy
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from allennlp_semfit.fasttext import train
+from allennlp_semfit.fasttext.model import FastTextModel
 from allennlp_semfit.fasttext.train import read_corpus, train_fasttext
 from tests.processes import fork, is_running, wait_until
 
@@ -72,6 +74,15 @@ class TestTrainFastText:
         trained = fasttext.load_model(str(out))
         assert trained.get_input_matrix().shape == (len(trained.get_words()), 20)
         assert not trained.get_word_vector("unseen").any()
+
+    @pytest.mark.parametrize("maxn", [0, 3])
+    def test_whitens_the_words(self, maxn, corpus, out, monkeypatch):
+        train_fasttext([corpus], out, dim=5, epoch=50, maxn=maxn, bucket=1000, whiten=True)
+        model = FastTextModel(out)
+        counts = Counter(word for word in corpus.read_text().split() if word in model)
+        vectors = numpy.stack([model.get_word_vector(word) for word in counts.elements()])
+        assert numpy.allclose(vectors.mean(axis=0), 0, atol=1e-5)
+        assert numpy.allclose(numpy.cov(vectors, rowvar=False, ddof=0), numpy.eye(5), atol=1e-4)
 
     def test_a_word_may_begin_like_a_label(self, corpus, out):
         corpus.write_text(corpus.read_text() + "__label__x and so on\n" * 9)

@@ -30,7 +30,6 @@ HEADS = {
             "center_targets": True,
         }
     },
-    "whitened": {"model.head.whiten_targets": True},
     # The last two words come seldom: most batches of one process have neither.
     "adaptive": {
         "model.head": {
@@ -70,7 +69,7 @@ def overrides_of(inputs, num_processes, head="semfit"):
         "trainer.num_epochs": 1,
         **HEADS[head],
     }
-    if head not in ("semfit", "contrastive", "whitened"):
+    if head not in ("semfit", "contrastive"):
         overrides["vocabulary"] = {"type": "from_files", "directory": str(inputs / "vocabulary")}
         overrides["trainer.validation_metric"] = "-perplexity"
         overrides["dataset_reader.token_indexers.tokens"] = {"type": "single_id"}

@@ -66,7 +66,7 @@ class ContrastiveHead(VectorHeadBase):
 
     # Parameters
 
-    input_dim, embedding_dim, target_embedder, target_indexer, center_targets, whiten_targets
+    input_dim, embedding_dim, target_embedder, target_indexer, center_targets
         See [`VectorHeadBase`](../vector_head_base#vectorheadbase).
     max_negatives : `int`, optional (default = `4096`)
         If a batch has more negatives, this many are sampled in each training step, without
@@ -112,7 +112,7 @@ class ContrastiveHead(VectorHeadBase):
                 "the loss compares at least two. Use larger batches (`data_loader.batch_size`) or "
                 "other target vectors."
             )
-        return BatchWords(unit_vectors(self.transform(words)), indices)
+        return BatchWords(unit_vectors(self.center(words)), indices)
 
     def forward(self, context: torch.Tensor, targets: BatchWords) -> torch.Tensor:
         (is_target,) = (targets.indices >= 0).nonzero(as_tuple=True)  # (num_targets,)

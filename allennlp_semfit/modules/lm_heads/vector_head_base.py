@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 HIGH_BASELINE = 0.9
 """Above this `baseline_cosine`, the targets are nearly the same."""
 
-# The number of tokens, for each dimension, from which mean and covariance are estimated.
+# The number of tokens, for each dimension, from which the mean is estimated.
 _MIN_TOKENS_PER_DIM = 1000
 
 
@@ -48,9 +48,7 @@ class VectorHeadBase(LmHead):
         If the model's input does not read this indexer, add `{"type": "empty"}` under this name to
         the `text_field_embedder`.
     center_targets : `bool`, optional (default = `False`)
-        Whether to subtract the targets' mean first: see `TargetTransform`.
-    whiten_targets : `bool`, optional (default = `False`)
-        Whether to center and whiten the targets first: see `TargetTransform`.
+        Whether to subtract the targets' mean first: see `TargetCentering`.
 
     # Raises
 
@@ -67,7 +65,6 @@ class VectorHeadBase(LmHead):
         target_embedder: Optional[TokenEmbedder] = None,
         target_indexer: Optional[str] = None,
         center_targets: bool = False,
-        whiten_targets: bool = False,
     ) -> None:
         super().__init__(input_dim)
         self.embedding_dim = embedding_dim
@@ -89,9 +86,7 @@ class VectorHeadBase(LmHead):
             if computes and not isinstance(target_embedder, (Embedding, CachedEmbedder)):
                 target_embedder = CachedEmbedder(target_embedder)
             self.target_embedder = BasicTextFieldEmbedder({target_indexer: target_embedder})
-        self.target_transform: Optional[TargetTransform] = None
-        if center_targets or whiten_targets:
-            self.target_transform = TargetTransform(embedding_dim, whiten_targets)
+        self.target_centering = TargetCentering(embedding_dim) if center_targets else None
 
     def get_target_dim(self) -> Optional[int]:
         return self.embedding_dim if self.target_embedder is None else None
@@ -100,7 +95,7 @@ class VectorHeadBase(LmHead):
     def target_vectors(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
         """
         The vectors of the words, shape `(batch_size, length, embedding_dim)`, before they are
-        transformed. In training, updates the transform's estimates with them.
+        centered. In training, updates the estimate of their mean.
         """
         if self.target_embedder is None:
             vectors = input_vectors.detach()
@@ -112,13 +107,13 @@ class VectorHeadBase(LmHead):
                 f"`token_indexers` are {sorted(source)}. Add it there and, if the model does not "
                 'read it, {"type": "empty"} under the same name to the `token_embedders`.'
             )
-        if self.training and self.target_transform is not None:
-            self.target_transform.update(vectors, get_text_field_mask(source))
+        if self.training and self.target_centering is not None:
+            self.target_centering.update(vectors, get_text_field_mask(source))
         return vectors
 
-    def transform(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Centers or whitens vectors, shape `(..., embedding_dim)`, if so configured."""
-        return vectors if self.target_transform is None else self.target_transform(vectors)
+    def center(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Centers vectors, shape `(..., embedding_dim)`, if so configured."""
+        return vectors if self.target_centering is None else self.target_centering(vectors)
 
     def update_metrics(self, cosines: torch.Tensor, directions: torch.Tensor) -> None:
         """
@@ -158,49 +153,39 @@ class VectorHeadBase(LmHead):
             )
 
 
-class TargetTransform(torch.nn.Module):
+class TargetCentering(torch.nn.Module):
     """
     Centers vectors after scaling them to unit norm, `w / |w| - mean`, because word vectors share a
     common direction: after training on a small corpus, the norm of their mean can exceed half of
-    their own. With `whiten`, multiplies them by `covariance^(-1/2) / sqrt(m)` too: the variance is
-    then the same in all directions, and the mean squared norm is about 1. This symmetric root is
-    the whitening matrix that changes the vectors least (Kessy et al. 2018, "Optimal Whitening and
-    Decorrelation").
+    their own.
 
-    Mean and covariance are estimated from the first training batches with `1000 m` tokens in total,
-    boundary tokens included, and then stay fixed. All processes share them, and an archive contains
-    them. If the text is streamed (`max_instances_in_memory`), shuffle its lines first, so that its
-    start is representative. To regularize the covariance of `n` tokens, `m / n` times its mean
-    variance is added to its diagonal.
+    The mean is estimated from the first training batches with `1000 m` tokens in total, boundary
+    tokens included, and then stays fixed. All processes share it, and an archive contains it. If
+    the text is streamed (`max_instances_in_memory`), shuffle its lines first, so that its start is
+    representative.
 
     # Parameters
 
     dim : `int`
         `m`, the dimension of the vectors.
-    whiten : `bool`
-        Whether to whiten the vectors, not only center them.
     """
 
-    def __init__(self, dim: int, whiten: bool) -> None:
+    def __init__(self, dim: int) -> None:
         super().__init__()
         self.dim = dim
         self.mean: torch.Tensor
         self.sums: torch.Tensor
-        self.transform: Optional[torch.Tensor]
         self.register_buffer("mean", torch.zeros(dim))
-        self.register_buffer("transform", torch.eye(dim) if whiten else None)
-        # The number of targets so far, and the sums of them and, to whiten, of their products. In
-        # float64, because the moments of similar vectors cancel in the covariance.
-        num_sums = 1 + dim + (dim * dim if whiten else 0)
-        self.register_buffer("sums", torch.zeros(num_sums, dtype=torch.double))
+        # The number of targets so far, and their sum.
+        self.register_buffer("sums", torch.zeros(1 + dim, dtype=torch.double))
         self._is_fitted = False
 
     @torch.no_grad()
     def update(self, targets: torch.Tensor, mask: Optional[torch.Tensor] = None) -> None:
         """
-        Adds targets, shape `(..., m)`, to the estimates, unless the estimates are final. Targets
-        where `mask`, shape `(...)`, is `False` do not count. In distributed training, all processes
-        must call this method equally often.
+        Adds targets, shape `(..., m)`, to the estimate, unless it is final. Targets where `mask`,
+        shape `(...)`, is `False` do not count. In distributed training, all processes must call
+        this method equally often.
         """
         # Cached, because reading `sums` waits for the device.
         self._is_fitted = self._is_fitted or bool(self.sums[0] >= _MIN_TOKENS_PER_DIM * self.dim)
@@ -213,32 +198,19 @@ class TargetTransform(torch.nn.Module):
             # (num_targets, dim)
             directions = directions[is_used if mask is None else is_used & mask]
             sums = [directions.new_full((1,), len(directions)), directions.sum(0)]
-            if self.transform is not None:
-                sums.append((directions.T @ directions).flatten())
             self.sums += dist_reduce_sum(torch.cat(sums))
             if self.sums[0] > 0:
-                self._fit(self.sums[1:] / self.sums[0])
-
-    def _fit(self, means: torch.Tensor) -> None:
-        mean = means[: self.dim]
-        if self.transform is not None:
-            covariance = means[self.dim :].view(self.dim, self.dim) - torch.outer(mean, mean)
-            covariance.diagonal().add_(covariance.trace() / self.sums[0])
-            variances, directions = torch.linalg.eigh(covariance)
-            self.transform.copy_(directions * (self.dim * variances).rsqrt() @ directions.T)
-        self.mean.copy_(mean)
+                self.mean.copy_(self.sums[1:] / self.sums[0])
 
     def forward(self, targets: torch.Tensor) -> torch.Tensor:
         """
-        The transformed targets, shape `(..., m)`, of type `float32` or, if it is more precise, the
+        The centered targets, shape `(..., m)`, of type `float32` or, if it is more precise, the
         targets' type. Zero vectors stay zero.
         """
         with torch.autocast(targets.device.type, enabled=False):
             directions = unit_vectors(targets)  # (..., dim)
-            transformed = directions - self.mean.to(directions.dtype)
-            if self.transform is not None:
-                transformed = transformed @ self.transform.to(directions.dtype)
-            return transformed * directions.any(dim=-1, keepdim=True)
+            centered = directions - self.mean.to(directions.dtype)
+            return centered * directions.any(dim=-1, keepdim=True)
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         self._is_fitted = False
