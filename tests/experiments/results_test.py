@@ -5,11 +5,7 @@ import pytest
 from scipy import stats
 
 from experiments.entities import score_entities, score_run
-from experiments.results import (
-    collect,
-    difference,
-    merge,
-)
+from experiments.results import Scores, collect, difference, merge
 from tests.experiments.tasks_test import task_of, train
 
 
@@ -51,3 +47,11 @@ def test_a_finished_run_is_collected(tmp_path):
     assert "unseen" in collected
     other = {"models": [], "tasks": [{**collected, "seed": -1}]}
     assert merge(found, merge(other, found))["tasks"] == [*other["tasks"], collected]
+
+
+def test_whitened_vectors_belong_to_a_corpus_of_their_own():
+    row = {"task": "ner", "representation": "fasttext", "seed": 1}
+    corpora = {"novels": 14.9, "novels_whitened": 19.5}
+    scores = Scores({"tasks": [{**row, "corpus": name, "all": f1} for name, f1 in corpora.items()]})
+    assert scores.of("ner", "fasttext", "novels") == {1: 14.9}
+    assert scores.of("ner", "fasttext_whitened", "novels") == {1: 19.5}
