@@ -46,7 +46,7 @@ $(SAMPLE)/corpus.json: | .venv/synced
 
 $(SAMPLE)/vectors.bin: $(SAMPLE)/corpus.json
 	@echo "Training the fastText vectors …"
-	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --force
+	@$(BIN)/allennlp train-fasttext $(SAMPLE)/train $@ --dim 100 --whiten --force
 
 test: .venv/synced
 	$(BIN)/pytest -n 2

@@ -31,7 +31,7 @@ class PrepareCorpus(Command):
         )
         out_dir = args.out_dir.rstrip("/") or "/"
         logger.info(
-            "Next: allennlp train-fasttext %s %s --dim 100",
+            "Next: allennlp train-fasttext %s %s --dim 100 --whiten",
             shlex.quote(f"{out_dir}/train"),
             shlex.quote(f"{out_dir}/vectors.bin"),
         )

@@ -20,6 +20,8 @@ from allennlp_semfit.fasttext.model import (
 _SUFFIX = ".safetensors"
 _INT8_MAX = 127
 _ROWS_PER_READ = 4096
+# The number of rows that the mean of the others is estimated from.
+_MAX_OTHERS = 4096
 
 _TYPES = {
     "words": "U8",
@@ -28,6 +30,7 @@ _TYPES = {
     "buckets": "I32",
     "bucket_scales": "F32",
     "bucket_rows": "I8",
+    "other_row": "F32",
 }
 
 
@@ -38,7 +41,8 @@ class CompactFastText(FastTextVectors):
     The file contains the vector of each word of the dictionary in `float16`. The vector of another
     word is the mean over its n-grams, as in fastText. The row of an n-gram is stored as 8-bit
     integers and a scale. N-grams that occur in no word of the dictionary, which fastText leaves at
-    their random initial values, are left out and count as zero.
+    their random initial values, are left out: they all have the mean of such rows, which is about
+    zero unless the vectors were whitened.
 
     Opening a file reads everything but the vectors: for a million words, 20 MB in 20 milliseconds.
     Raises an `InvalidFileError` if the file is missing, damaged or of another kind.
@@ -63,15 +67,17 @@ class CompactFastText(FastTextVectors):
             self._word_ends = opened.get_tensor("word_ends")
             self._buckets = opened.get_tensor("buckets")
             self._scales = opened.get_tensor("bucket_scales")
+            self._other_row = opened.get_tensor("other_row")
             self._word_vectors = opened.get_slice("word_vectors")
             self._bucket_rows = opened.get_slice("bucket_rows")
             num_words, self.dim = self._word_vectors.get_shape()
-            shapes = self._word_ends.shape, self._buckets.shape, self._scales.shape
+            tables = self._word_ends, self._buckets, self._scales, self._other_row
+            shapes = tuple(table.shape for table in tables)
             rows_shape = self._bucket_rows.get_shape()
         except (SafetensorError, LookupError, OSError, TypeError, ValueError) as error:
             raise self._error(f"cannot be read ({error})", remedy) from None
         num_buckets = self._buckets.size
-        expected = (num_words,), (num_buckets,), (num_buckets,)
+        expected = (num_words,), (num_buckets,), (num_buckets,), (self.dim,)
         is_empty = self._bucket and not num_buckets
         if is_empty or shapes != expected or rows_shape != [num_buckets, self.dim]:
             raise self._error("has tables of different lengths")
@@ -88,7 +94,9 @@ class CompactFastText(FastTextVectors):
         rows = numpy.searchsorted(self._buckets, buckets).clip(max=len(self._buckets) - 1)
         rows = rows[self._buckets[rows] == buckets]
         values = numpy.array([self._bucket_rows[row] for row in rows.tolist()], numpy.float32)
-        return self._scales[rows] @ values.reshape(-1, self.dim) / numpy.float32(len(hashes))
+        total = self._scales[rows] @ values.reshape(-1, self.dim)
+        total += (len(hashes) - len(rows)) * self._other_row
+        return total / numpy.float32(len(hashes))
 
     def _row_of(self, word: bytes) -> Optional[int]:
         num_words = len(self._word_ends)
@@ -125,6 +133,10 @@ def write_compact(model: FastTextModel, path: Path, boundary_tokens: Iterable[st
             numpy.abs(values).max(axis=1) / _INT8_MAX, numpy.finfo("f4").tiny
         )
         rows[chunk] = numpy.rint(values / scales[chunk, None])
+    other_row = numpy.zeros(model.dim, numpy.float32)
+    others = numpy.delete(numpy.arange(model.bucket), buckets)[:_MAX_OTHERS]
+    if len(others):
+        other_row = model.read_buckets(others.tolist()).mean(axis=0)
     tensors = {
         "words": numpy.frombuffer(b"".join(words), numpy.uint8),
         "word_ends": numpy.cumsum([len(word) for word in words]),
@@ -132,6 +144,7 @@ def write_compact(model: FastTextModel, path: Path, boundary_tokens: Iterable[st
         "buckets": buckets,
         "bucket_scales": scales,
         "bucket_rows": rows,
+        "other_row": other_row,
     }
     bucket = model.bucket if len(buckets) else 0
     sizes = {"bucket": str(bucket), "minn": str(model.minn), "maxn": str(model.maxn)}
