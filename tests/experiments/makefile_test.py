@@ -26,6 +26,9 @@ def test_the_makefile_trains_each_table(tmp_path):
     (training,) = re.findall(rf".* -s {tmp_path}/tasks/bc5cdr_longer.fasttext.pubmed .*", commands)
     assert f"NER_TRAIN_DATA_PATH={tmp_path}/data/bc5cdr_train.conll" in training
     assert '"trainer.num_epochs": 24' in training
+    # A language names a corpus and a task, and sets the steps of the language model only.
+    (training,) = re.findall(rf".* -s {tmp_path}/tasks/wol.fasttext.wol .*", commands)
+    assert "num_epochs" not in training
     (training,) = re.findall(rf".* -s {tmp_path}/tasks/ner.elmo_semfit_layer0.novels .*", commands)
     assert "WORD_REPRESENTATION=elmo_semfit_layer0" in training
     assert f"LM_ARCHIVE_PATH={tmp_path}/novels/models/elmo_semfit/model.tar.gz" in training
