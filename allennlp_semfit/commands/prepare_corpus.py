@@ -10,6 +10,9 @@ from allennlp_semfit.corpus.prepare import prepare_corpus
 
 logger = logging.getLogger(__name__)
 
+# With less text, whitened vectors did not score higher.
+_MIN_WORDS_TO_WHITEN = 400_000
+
 
 @Subcommand.register("prepare-corpus")
 class PrepareCorpus(Command):
@@ -31,7 +34,8 @@ class PrepareCorpus(Command):
         )
         out_dir = args.out_dir.rstrip("/") or "/"
         logger.info(
-            "Next: allennlp train-fasttext %s %s --dim 100 --whiten",
+            "Next: allennlp train-fasttext %s %s --dim 100%s",
             shlex.quote(f"{out_dir}/train"),
             shlex.quote(f"{out_dir}/vectors.bin"),
+            " --whiten" if summary.words >= _MIN_WORDS_TO_WHITEN else "",
         )

@@ -76,7 +76,7 @@ class TestTrainFastText:
         assert not trained.get_word_vector("unseen").any()
 
     @pytest.mark.parametrize("maxn", [0, 3])
-    def test_whitens_the_words(self, maxn, corpus, out, monkeypatch):
+    def test_whitens_the_words(self, maxn, corpus, out):
         train_fasttext([corpus], out, dim=5, epoch=50, maxn=maxn, bucket=1000, whiten=True)
         model = FastTextModel(out)
         counts = Counter(word for word in corpus.read_text().split() if word in model)
