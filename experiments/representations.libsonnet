@@ -5,6 +5,7 @@
 //   fasttext              static vectors                  FASTTEXT_MODEL_PATH
 //   elmo_semfit_fasttext  both, side by side
 //   fasttext_300d         vectors of 300 dimensions
+//   elmo_semfit_300d      a language model that reads vectors of 300 dimensions, also with _fasttext
 //   elmo_semfit_larger    the larger model
 //   elmo_semfit_layer0    the input layer of a language model, without context
 //   minilm                a published transformer         MINILM_PATH
@@ -19,6 +20,7 @@ local transformer = {
 
 local representations = {
   elmo_semfit: { indexers: {}, embedders: {}, dim: 2 * 128 },
+  elmo_semfit_300d: self.elmo_semfit,
   elmo_semfit_larger: self.elmo_semfit { dim: 2 * 256 },
   elmo_semfit_layer0: self.elmo_semfit { embedders: { elmo_semfit+: { scalar_mix_parameters: [0, -1000, -1000] } } },
   none: { indexers: {}, embedders: {}, dim: 0 },
@@ -29,6 +31,7 @@ local representations = {
   },
   fasttext_300d: self.fasttext { embedders+: { fasttext+: { embedding_dim: 300 } }, dim: 300 },
   elmo_semfit_fasttext: self.fasttext { dim: 2 * 128 + 100 },
+  elmo_semfit_300d_fasttext: self.fasttext_300d { dim: 2 * 128 + 300 },
   minilm: {
     indexers: { transformer: transformer },
     // A scalar mix of all layers except the embeddings.

@@ -36,6 +36,7 @@ REPRESENTATIONS = {
     "elmo_semfit_contrastive": "ELMo-S, contrastive head",
     "elmo_semfit_fasttext": "ELMo-S + fastText",
     "elmo_semfit_fasttext_whitened": "ELMo-S + fastText, whitened vectors",
+    "elmo_semfit_300d_fasttext_whitened": "ELMo-S + fastText, 300 dimensions, whitened",
     "elmo_semfit_contrastive_fasttext": "ELMo-S, contrastive head + fastText",
     "elmo_semfit_larger": "ELMo-S, 512 cells",
     "minilm": "MiniLM-L6, frozen",
