@@ -147,8 +147,7 @@ class WordScorer:
             if self._head.get_target_dim() is not None:
                 vectors = self._model._text_field_embedder(source)
             if isinstance(self._head, VectorHeadBase):
-                vectors = self._head.target_vectors(source, vectors)
-                sentence_targets = self._head.center(vectors)[0].double()
+                sentence_targets = self._head.target_vectors(source, vectors)[0].double()
             else:
                 sentence_targets = self._head.prepare_targets(source, vectors)[0]
             targets.append(sentence_targets[first : first + len(some_words)])

@@ -22,14 +22,7 @@ WORDS = VALIDATION.read_text("utf-8").split()
 
 HEADS = {
     "semfit": {},
-    "contrastive": {
-        "model.head": {
-            "type": "contrastive",
-            "input_dim": 6,
-            "embedding_dim": 10,
-            "center_targets": True,
-        }
-    },
+    "contrastive": {"model.head": {"type": "contrastive", "input_dim": 6, "embedding_dim": 10}},
     # The last two words come seldom: most batches of one process have neither.
     "adaptive": {
         "model.head": {
@@ -49,7 +42,7 @@ HEADS = {
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """Where the corpus and its vocabulary are; each process's mean is of as many words."""
+    """Where the corpus and its vocabulary are."""
     directory = tmp_path_factory.mktemp("inputs")
     draw = random.Random(0)
     lines = [" ".join(draw.choices(WORDS, k=6)) + "\n" for _ in range(5 * SENTENCES_PER_STEP)]

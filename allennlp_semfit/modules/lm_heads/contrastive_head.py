@@ -66,7 +66,7 @@ class ContrastiveHead(VectorHeadBase):
 
     # Parameters
 
-    input_dim, embedding_dim, target_embedder, target_indexer, center_targets
+    input_dim, embedding_dim, target_embedder, target_indexer
         See [`VectorHeadBase`](../vector_head_base#vectorheadbase).
     max_negatives : `int`, optional (default = `4096`)
         If a batch has more negatives, this many are sampled in each training step, without
@@ -81,7 +81,7 @@ class ContrastiveHead(VectorHeadBase):
     # Example
 
     ```json
-    "head": {"type": "contrastive", "input_dim": 512, "embedding_dim": 300, "center_targets": true}
+    "head": {"type": "contrastive", "input_dim": 512, "embedding_dim": 300}
     ```
     """
 
@@ -112,7 +112,7 @@ class ContrastiveHead(VectorHeadBase):
                 "the loss compares at least two. Use larger batches (`data_loader.batch_size`) or "
                 "other target vectors."
             )
-        return BatchWords(unit_vectors(self.center(words)), indices)
+        return BatchWords(unit_vectors(words), indices)
 
     def forward(self, context: torch.Tensor, targets: BatchWords) -> torch.Tensor:
         (is_target,) = (targets.indices >= 0).nonzero(as_tuple=True)  # (num_targets,)

@@ -38,8 +38,7 @@ class LmHead(torch.nn.Module, Registrable, NamesConfigKey):
 
     def prepare_targets(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> Any:
         """
-        Returns the target at each position. In training, a head may also update its statistics of
-        the targets, so call this method once for each batch.
+        Returns the target at each position.
 
         # Parameters
 

@@ -127,8 +127,8 @@ class SemfitHead(VectorHeadBase):
     # Parameters
 
     distance : `Distance`, optional (default = `CosineDistance()`)
-    input_dim, embedding_dim, target_embedder, target_indexer, center_targets
-        See `VectorHeadBase`. The paper does not center the targets.
+    input_dim, embedding_dim, target_embedder, target_indexer
+        See `VectorHeadBase`.
 
     # Example
 
@@ -170,7 +170,6 @@ class SemfitHead(VectorHeadBase):
         self, source: TextFieldTensors, input_vectors: torch.Tensor
     ) -> torch.Tensor:
         vectors = self.target_vectors(source, input_vectors)  # (batch_size, length, embedding_dim)
-        vectors = self.center(vectors)
         # Normalize once, for both directions, the loss and the metrics.
         return unit_vectors(vectors) if self.distance.has_unit_targets else vectors
 

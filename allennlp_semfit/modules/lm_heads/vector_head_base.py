@@ -1,15 +1,13 @@
 import logging
-from typing import Any, Dict, Optional
+from typing import Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenEmbedder
-from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 
 from allennlp_semfit.common.errors import check_dims
-from allennlp_semfit.functional import unit_vectors
 from allennlp_semfit.modules.lm_heads.lm_head import LmHead
 from allennlp_semfit.modules.token_embedders.cached_embedder import CachedEmbedder
 from allennlp_semfit.training.token_averages import TokenAverage
@@ -18,9 +16,6 @@ logger = logging.getLogger(__name__)
 
 HIGH_BASELINE = 0.9
 """Above this `baseline_cosine`, the targets are nearly the same."""
-
-# The number of tokens, for each dimension, from which the mean is estimated.
-_MIN_TOKENS_PER_DIM = 1000
 
 
 class VectorHeadBase(LmHead):
@@ -47,8 +42,6 @@ class VectorHeadBase(LmHead):
         The name of the indexer, in the reader's `token_indexers`, that the target embedder reads.
         If the model's input does not read this indexer, add `{"type": "empty"}` under this name to
         the `text_field_embedder`.
-    center_targets : `bool`, optional (default = `False`)
-        Whether to subtract the targets' mean first: see `TargetCentering`.
 
     # Raises
 
@@ -64,7 +57,6 @@ class VectorHeadBase(LmHead):
         embedding_dim: int,
         target_embedder: Optional[TokenEmbedder] = None,
         target_indexer: Optional[str] = None,
-        center_targets: bool = False,
     ) -> None:
         super().__init__(input_dim)
         self.embedding_dim = embedding_dim
@@ -86,7 +78,6 @@ class VectorHeadBase(LmHead):
             if computes and not isinstance(target_embedder, (Embedding, CachedEmbedder)):
                 target_embedder = CachedEmbedder(target_embedder)
             self.target_embedder = BasicTextFieldEmbedder({target_indexer: target_embedder})
-        self.target_centering = TargetCentering(embedding_dim) if center_targets else None
 
     def get_target_dim(self) -> Optional[int]:
         return self.embedding_dim if self.target_embedder is None else None
@@ -94,26 +85,17 @@ class VectorHeadBase(LmHead):
     @torch.no_grad()
     def target_vectors(self, source: TextFieldTensors, input_vectors: torch.Tensor) -> torch.Tensor:
         """
-        The vectors of the words, shape `(batch_size, length, embedding_dim)`, before they are
-        centered. In training, updates the estimate of their mean.
+        The vectors of the words, shape `(batch_size, length, embedding_dim)`.
         """
         if self.target_embedder is None:
-            vectors = input_vectors.detach()
-        elif self.target_indexer in source:
-            vectors = self.target_embedder({self.target_indexer: source[self.target_indexer]})
-        else:
-            raise ConfigurationError(
-                f"head: `target_indexer` is {self.target_indexer!r}, but the reader's "
-                f"`token_indexers` are {sorted(source)}. Add it there and, if the model does not "
-                'read it, {"type": "empty"} under the same name to the `token_embedders`.'
-            )
-        if self.training and self.target_centering is not None:
-            self.target_centering.update(vectors, get_text_field_mask(source))
-        return vectors
-
-    def center(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Centers vectors, shape `(..., embedding_dim)`, if so configured."""
-        return vectors if self.target_centering is None else self.target_centering(vectors)
+            return input_vectors.detach()
+        if self.target_indexer in source:
+            return self.target_embedder({self.target_indexer: source[self.target_indexer]})
+        raise ConfigurationError(
+            f"head: `target_indexer` is {self.target_indexer!r}, but the reader's "
+            f"`token_indexers` are {sorted(source)}. Add it there and, if the model does not "
+            'read it, {"type": "empty"} under the same name to the `token_embedders`.'
+        )
 
     def update_metrics(self, cosines: torch.Tensor, directions: torch.Tensor) -> None:
         """
@@ -151,70 +133,6 @@ class VectorHeadBase(LmHead):
                 "trainable parameters; its vectors would drift to where they are easy to predict. "
                 'Freeze it: an `embedding` with "trainable": false.'
             )
-
-
-class TargetCentering(torch.nn.Module):
-    """
-    Centers vectors after scaling them to unit norm, `w / |w| - mean`, because word vectors share a
-    common direction: after training on a small corpus, the norm of their mean can exceed half of
-    their own.
-
-    The mean is estimated from the first training batches with `1000 m` tokens in total, boundary
-    tokens included, and then stays fixed. All processes share it, and an archive contains it. If
-    the text is streamed (`max_instances_in_memory`), shuffle its lines first, so that its start is
-    representative.
-
-    # Parameters
-
-    dim : `int`
-        `m`, the dimension of the vectors.
-    """
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
-        self.mean: torch.Tensor
-        self.sums: torch.Tensor
-        self.register_buffer("mean", torch.zeros(dim))
-        # The number of targets so far, and their sum.
-        self.register_buffer("sums", torch.zeros(1 + dim, dtype=torch.double))
-        self._is_fitted = False
-
-    @torch.no_grad()
-    def update(self, targets: torch.Tensor, mask: Optional[torch.Tensor] = None) -> None:
-        """
-        Adds targets, shape `(..., m)`, to the estimate, unless it is final. Targets where `mask`,
-        shape `(...)`, is `False` do not count. In distributed training, all processes must call
-        this method equally often.
-        """
-        # Cached, because reading `sums` waits for the device.
-        self._is_fitted = self._is_fitted or bool(self.sums[0] >= _MIN_TOKENS_PER_DIM * self.dim)
-        if self._is_fitted:
-            return
-        with torch.autocast(targets.device.type, enabled=False):
-            directions = unit_vectors(targets.double())  # (..., dim)
-            # Skip zero vectors.
-            is_used = directions.any(dim=-1)
-            # (num_targets, dim)
-            directions = directions[is_used if mask is None else is_used & mask]
-            sums = [directions.new_full((1,), len(directions)), directions.sum(0)]
-            self.sums += dist_reduce_sum(torch.cat(sums))
-            if self.sums[0] > 0:
-                self.mean.copy_(self.sums[1:] / self.sums[0])
-
-    def forward(self, targets: torch.Tensor) -> torch.Tensor:
-        """
-        The centered targets, shape `(..., m)`, of type `float32` or, if it is more precise, the
-        targets' type. Zero vectors stay zero.
-        """
-        with torch.autocast(targets.device.type, enabled=False):
-            directions = unit_vectors(targets)  # (..., dim)
-            centered = directions - self.mean.to(directions.dtype)
-            return centered * directions.any(dim=-1, keepdim=True)
-
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        self._is_fitted = False
-        super()._load_from_state_dict(*args, **kwargs)
 
 
 class ScaledLinear(torch.nn.Linear):

@@ -126,26 +126,6 @@ def test_an_update_changes_the_prediction_by_the_root_of_the_context_dimension(d
     assert head(context, targets) < loss
 
 
-@pytest.mark.parametrize("distance", ["cosine", "l2", "nllvmf"])
-def test_centered_targets_have_no_common_direction(distance):
-    head = head_of(distance=distance, center_targets=True)
-    vectors = targets_with_much_in_common().view(40, 100, 7)
-    # The padding, which the source shows, does not count.
-    lengths = torch.arange(61, 101)
-    mask = torch.arange(100) < lengths[:40].unsqueeze(1)
-    vectors = torch.where(mask.unsqueeze(-1), vectors, 9.0)
-    source = {"tokens": {"tokens": mask.long()}}
-    targets = head.prepare_targets(source, vectors)
-    assert head.center(vectors)[mask].mean(0).norm() < 1e-4
-    plain = torch.nn.functional.normalize(vectors[mask], dim=-1)
-    assert plain.mean(0).norm() > 0.5
-    assert head(torch.randn(int(mask.sum()), 5), targets[mask]).isfinite()
-    assert head.get_metrics()["baseline_cosine"] < 0.1
-    # In evaluation, the targets are the same as in training.
-    assert torch.equal(head.eval().prepare_targets(source, vectors), targets)
-    assert {name for name, _ in head.named_parameters()} == {"projection.weight", "projection.bias"}
-
-
 def test_the_bias_is_initialized_by_the_first_targets_in_training():
     head, other = head_of(), head_of()
     torch.nn.init.normal_(head.projection.weight)
